@@ -1,0 +1,74 @@
+"""Pydantic validation of YAML values, with faults told as file:line, what is allowed, what to do."""
+
+import difflib
+import typing
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from prony.base.errors import ConfigError
+from prony.base.model import ModelT
+from prony.base.yamldoc import YamlList, YamlMap
+
+
+def validate(kind: type[ModelT], value: YamlMap, what: str) -> ModelT:
+    """Turn a YAML mapping into a model; `what` names it in errors. Raises ConfigError for the first fault."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        first = min(details, key=lambda detail: (detail["type"] != "extra_forbidden", len(detail["loc"])))
+        raise _explain(first, kind, value, what) from None
+
+
+def _explain(detail: ErrorDetails, kind: type[BaseModel], value: YamlMap, what: str) -> ConfigError:
+    loc = tuple(detail["loc"])
+    line = line_at(value, loc)
+    place = f"{value.file}:{line} {what}"
+    allowed = field_names(kind, loc[:-1])
+    name = str(loc[-1]) if loc else ""
+    if detail["type"] == "extra_forbidden":
+        guess = difflib.get_close_matches(name, allowed, n=1)
+        hint = f" (did you mean '{guess[0]}'?)" if guess else ""
+        return ConfigError(f"{place}: '{name}' is not a field{hint}", allowed=", ".join(allowed))
+    if detail["type"] == "missing":
+        return ConfigError(f"{place}: '{name}' is missing", allowed=", ".join(allowed), fix=f"add '{name}: …'")
+    message = detail["msg"].removeprefix("Value error, ")
+    field = ".".join(str(part) for part in loc)
+    given = "" if isinstance(detail["input"], dict | list) else f" (given: {detail['input']!r})"
+    subject = f"'{field}' " if field else ""
+    return ConfigError(f"{place}: {subject}{message[:1].lower()}{message[1:]}{given}")
+
+
+def line_at(value: YamlMap, loc: tuple[int | str, ...]) -> int:
+    """Return the line of the deepest part of a path that exists in the YAML."""
+    line, node = value.line, value
+    for part in loc:
+        if isinstance(node, YamlMap) and part in node:
+            line, node = node.lines[str(part)], node[str(part)]
+        elif isinstance(node, YamlList) and isinstance(part, int) and part < len(node):
+            line, node = node.lines[part], node[part]
+    return line
+
+
+def field_names(kind: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+    """Return the field names (as written in YAML) of the model that a path leads to."""
+    current: type[BaseModel] = kind
+    for part in loc:
+        for name, field in current.model_fields.items():
+            if part in (name, field.alias):
+                inner = _model_in(field.annotation)
+                current = inner if inner is not None else current
+                break
+    return [field.alias or name for name, field in current.model_fields.items()]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in typing.get_args(annotation):
+        found = _model_in(argument)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,1 @@
+"""Facts about models and SKUs, each with a source."""

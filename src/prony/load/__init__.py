@@ -1,0 +1,1 @@
+"""The wire client: drives load and writes the event log."""

@@ -1,0 +1,1 @@
+"""What happened: event log, metric registry and definitions, results."""

@@ -1,0 +1,123 @@
+"""Results and rows: what a job measured, whether it is valid, and where it comes from."""
+
+from typing import Literal
+
+from prony.base.finding import Finding
+from prony.base.model import Frozen
+from prony.spec.point import SpecDecoding, Topology
+
+
+class Measurement(Frozen):
+    """One number. `metric` is a registry key, unit as registered there; `stat` is mean, std, p50, p90, p95, p99, p999 or value.
+
+    ci95: interval of the mean or of the value; n: how many observations stand behind it; supported: false for a
+    percentile with n < 10 / (1 - q).
+    """
+
+    metric: str
+    stat: str
+    value: float
+    ci95: tuple[float, float] | None = None
+    n: int | None = None
+    supported: bool = True
+
+
+class Machine(Frozen):
+    """The machine that measured."""
+
+    hostname: str
+    cpu: str
+    cores: int
+    memory_bytes: int
+    kernel: str
+    accelerators: tuple[str, ...] = ()
+
+
+class Provenance(Frozen):
+    """Who, what, where, with which clock. Digests are sha256 hex; times ISO 8601 UTC."""
+
+    prony_version: str
+    git_commit: str | None
+    config_file: str
+    config_digest: str
+    recipe: str
+    recipe_digest: str
+    job_key: str
+    launch_key: str
+    engine: str
+    engine_version: str | None
+    image: str
+    image_digest: str | None
+    machine: Machine
+    clock: str
+    seed: int
+    started_at: str
+    ended_at: str
+    definitions: str
+
+
+class Artifact(Frozen):
+    """A file of the job folder, by content."""
+
+    name: str
+    sha256: str
+    size_bytes: int
+
+
+class Row(Frozen):
+    """What is known of one point: read-only, the same for own and imported results.
+
+    key: the job key, or the digest of an imported row's identity. hardware: SKU (`mi355x`, `cpu`).
+    gpus_used: devices visible to the roles' processes; gpus_allocated: booked. A CPU host counts as one device.
+    """
+
+    key: str
+    origin: Literal["measured", "imported"]
+    source: str
+    config_key: str | None = None
+    model: str
+    model_prefix: str
+    hardware: str
+    runner: str | None = None
+    framework: str
+    engine_version: str | None = None
+    precision: str
+    spec_decoding: SpecDecoding
+    disagg: bool
+    multinode: bool
+    topology: Topology
+    gpus_used: int
+    gpus_allocated: int | None = None
+    workload: str
+    isl: int | None
+    osl: int | None
+    concurrency: int
+    repeat: int = 0
+    image: str | None = None
+    measured_at: str
+    client: str
+    simulated: bool = False
+    official: bool = False
+    measurements: tuple[Measurement, ...]
+    verdicts: tuple[Finding, ...] = ()
+    provenance: Provenance | None = None
+
+    @property
+    def valid(self) -> bool:
+        """No verdict makes this row unusable."""
+        return all(verdict.severity != "invalid" for verdict in self.verdicts)
+
+    def value(self, metric: str, stat: str = "value") -> float | None:
+        """Return one number in the registry's unit, or None when it was not measured."""
+        for measurement in self.measurements:
+            if measurement.metric == metric and measurement.stat == stat:
+                return measurement.value
+        return None
+
+
+class Result(Frozen):
+    """What a job folder ends with: the row, and its artifacts."""
+
+    schema_version: Literal["prony.result/1"] = "prony.result/1"
+    row: Row
+    artifacts: tuple[Artifact, ...] = ()

@@ -1,0 +1,1 @@
+"""What will run: points and deployments turned into jobs."""

@@ -1,0 +1,1 @@
+"""How a point is served: recipe layers resolved to a literal deployment."""

@@ -1,0 +1,1 @@
+"""One pure renderer per engine: typed intent to argv and env."""

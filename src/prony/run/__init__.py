@@ -1,0 +1,1 @@
+"""Runs jobs: job folder, launch, supervisor, executors, sweep controller."""

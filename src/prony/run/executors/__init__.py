@@ -1,0 +1,1 @@
+"""Places where a job can run."""

@@ -1,0 +1,75 @@
+"""The job folder: job.json goes in; exit.json, result.json, events.npz and logs come out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from prony.base.model import Frozen, read_model
+from prony.plan.job import Job
+
+Status = Literal["succeeded", "invalid", "failed", "timeout", "cancelled"]
+FaultClass = Literal["none", "config", "launch", "measurement", "infrastructure"]
+
+
+class ExitRecord(Frozen):
+    """How an attempt at a job ended; written last and atomically, it outranks every other witness."""
+
+    schema_version: Literal["prony.exit/1"] = "prony.exit/1"
+    status: Status
+    fault: FaultClass = "none"
+    exit_code: int
+    attempt: int
+    message: str = ""
+    fix: str = ""
+    started_at: str
+    ended_at: str
+
+
+class Progress(Frozen):
+    """What a running load has done so far, for the live view."""
+
+    phase: Literal["starting", "warming", "measuring", "finishing"]
+    requests_total: int = 0
+    requests_done: int = 0
+    requests_failed: int = 0
+    output_tokens: int = 0
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class JobFolder:
+    """Names of the files in one job's folder."""
+
+    path: Path
+
+    @property
+    def job_file(self) -> Path:
+        return self.path / "job.json"
+
+    @property
+    def exit_file(self) -> Path:
+        return self.path / "exit.json"
+
+    @property
+    def result_file(self) -> Path:
+        return self.path / "result.json"
+
+    @property
+    def events_file(self) -> Path:
+        return self.path / "events.npz"
+
+    @property
+    def progress_file(self) -> Path:
+        return self.path / "progress.json"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    def job(self) -> Job:
+        """Read job.json. Raises ConfigError."""
+        return read_model(self.job_file, Job)
+
+    def exit_record(self) -> ExitRecord | None:
+        """Read exit.json, or None while the attempt has not ended. Raises ConfigError when it is damaged."""
+        return read_model(self.exit_file, ExitRecord) if self.exit_file.exists() else None

@@ -1,0 +1,1 @@
+"""What may be measured: master configs, runners, workloads, the matrix."""

@@ -1,0 +1,114 @@
+"""One cell of the matrix: what is served, where, how it is spread over devices, and what load it gets."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from prony.base.model import Frozen
+
+SpecDecoding = Literal["none", "mtp", "draft_model"]
+RoleName = Literal["agg", "prefill", "decode"]
+
+
+class Setting(Frozen):
+    """One NAME=value of a role's additional settings."""
+
+    name: str
+    value: str
+
+
+class RolePool(Frozen):
+    """Equal replicas of one role and how each is spread over devices.
+
+    One replica uses tp * pp * pcp * dp devices (EP and DCP live inside TP and add none).
+    """
+
+    role: RoleName
+    replicas: int = 1
+    tp: int = 1
+    pp: int = 1
+    dcp: int = 1
+    pcp: int = 1
+    dp: int = 1
+    ep: int | None = None
+    dp_attention: bool | None = None
+    hardware: str | None = None
+    nodes: int | None = None
+    settings: tuple[Setting, ...] = ()
+
+    @property
+    def gpus(self) -> int:
+        """Devices of all replicas."""
+        return self.replicas * self.tp * self.pp * self.pcp * self.dp
+
+
+class Topology(Frozen):
+    """A tuple of role pools: one `agg` pool, or `prefill` and `decode`."""
+
+    pools: tuple[RolePool, ...]
+
+    @property
+    def gpus(self) -> int:
+        """Devices of all pools."""
+        return sum(pool.gpus for pool in self.pools)
+
+
+class FixedSeqLen(Frozen):
+    """Requests of fixed input and output lengths, in tokens."""
+
+    kind: Literal["fixed-seq-len"] = "fixed-seq-len"
+    isl: int
+    osl: int
+
+
+class AgenticCoding(Frozen):
+    """Replayed agentic sessions for a duration."""
+
+    kind: Literal["agentic-coding"] = "agentic-coding"
+    duration_s: int = 3600
+
+
+Workload = Annotated[FixedSeqLen | AgenticCoding, Field(discriminator="kind")]
+
+
+class Router(Frozen):
+    """The router in front of several workers."""
+
+    name: str
+    version: str
+
+
+class KvOffload(Frozen):
+    """Where KV blocks go when device memory is full."""
+
+    mode: Literal["none", "dram"] = "none"
+    backend: str | None = None
+    backend_version: str | None = None
+
+
+class Point(Frozen):
+    """One cell of the matrix, with all that a row of the reference carries."""
+
+    config_key: str
+    image: str
+    model: str
+    model_prefix: str
+    precision: str
+    framework: str
+    runner: str
+    multinode: bool = False
+    disagg: bool = False
+    topology: Topology
+    workload: Workload
+    concurrency: int
+    spec_decoding: SpecDecoding = "none"
+    router: Router | None = None
+    kv_transfer: str | None = None
+    kv_offload: KvOffload = KvOffload()
+    cpu_dram_gb: int = 0
+
+    @property
+    def label(self) -> str:
+        """The point in words, for terminals and logs."""
+        mtp = "" if self.spec_decoding == "none" else f" {self.spec_decoding}"
+        return f"{self.config_key}{mtp} conc={self.concurrency}"

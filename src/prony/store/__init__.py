@@ -1,0 +1,1 @@
+"""What is known: append-only results in SQL."""

@@ -1,0 +1,1 @@
+"""Rows turned into series, frontiers and tables; pure."""
