@@ -41,6 +41,15 @@ class RolePool(Frozen):
         """Devices of all replicas."""
         return self.replicas * self.tp * self.pp * self.pcp * self.dp
 
+    @property
+    def label(self) -> str:
+        """The pool in short: 2x prefill TP4 EP4 DPA."""
+        parts = [f"{self.replicas}x" if self.replicas > 1 else "", "" if self.role == "agg" else self.role]
+        sizes = (("TP", self.tp, 0), ("PP", self.pp, 1), ("DCP", self.dcp, 1), ("PCP", self.pcp, 1), ("DP", self.dp, 1))
+        parts += [f"{name}{size}" for name, size, silent in sizes if size != silent]
+        parts += [f"EP{self.ep}" if (self.ep or 1) > 1 else "", "DPA" if self.dp_attention else ""]
+        return " ".join(part for part in parts if part)
+
 
 class Topology(Frozen):
     """A tuple of role pools: one `agg` pool, or `prefill` and `decode`."""
@@ -51,6 +60,11 @@ class Topology(Frozen):
     def gpus(self) -> int:
         """Devices of all pools."""
         return sum(pool.gpus for pool in self.pools)
+
+    @property
+    def label(self) -> str:
+        """The topology in short: prefill TP4 + decode TP8."""
+        return " + ".join(pool.label for pool in self.pools)
 
 
 class FixedSeqLen(Frozen):
