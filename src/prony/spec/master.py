@@ -364,6 +364,10 @@ def read_master(document: YamlMap) -> tuple[MasterKey, ...]:
 
 
 def _entry(key: str, value: YamlMap) -> MasterEntry:
-    if value.get("multinode"):
+    multinode = value.get("multinode", False)
+    if not isinstance(multinode, bool):
+        line = value.lines["multinode"]
+        raise ConfigError(f"{value.file}:{line} {key}: 'multinode' is {multinode!r}", allowed="true, false")
+    if multinode:
         return validate(MultiNode, value, key)
     return validate(SingleNode, value, key)

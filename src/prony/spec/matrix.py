@@ -15,7 +15,7 @@ from prony.spec.master import (
     SingleAgenticEntry,
     SingleFixedEntry,
 )
-from prony.spec.point import AgenticCoding, FixedSeqLen, KvOffload, Point, Router, Workload
+from prony.spec.point import FixedSeqLen, KvOffload, Point, Router, Workload
 from prony.spec.runners import Runners
 
 SearchEntry = SingleFixedEntry | MultiFixedEntry | SingleAgenticEntry | MultiAgenticEntry
@@ -56,7 +56,7 @@ def expand(keys: Sequence[MasterKey], runners: Runners) -> Matrix:
     points: list[Point] = []
     left_out: list[str] = []
     for item in keys:
-        runners.check_label(item.entry.runner, f"{item.where} {item.key}")
+        runners.label(item.entry.runner, f"{item.where} {item.key}")
         before = len(points)
         points.extend(_fixed_points(item.key, item.entry))
         if item.entry.scenarios.agentic_coding:
@@ -89,6 +89,3 @@ def _points(key: str, entry: MasterEntry, search: SearchEntry, workload: Workloa
             router=Router(name=router.name, version=router.version) if router else None,
             kv_transfer=transfer, kv_offload=offload,
         )  # fmt: skip
-
-
-__all__ = ["AgenticCoding", "Matrix", "expand", "select"]

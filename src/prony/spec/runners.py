@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from prony.base.errors import ConfigError
+from prony.base.finding import Where
 from prony.base.model import Frozen
 from prony.base.validate import validate
-from prony.base.yamldoc import load_yaml
+from prony.base.yamldoc import YamlMap, load_yaml
 
 
 class Hardware(Frozen):
@@ -18,34 +19,56 @@ class Hardware(Frozen):
     gpus_per_node: Annotated[int, Field(gt=0, alias="gpus-per-node")]
 
 
+class RunnerLabel(Frozen):
+    """One label: its nodes, and its hardware where the file says it."""
+
+    name: str
+    nodes: tuple[str, ...]
+    hardware: Hardware | None = None
+    where: Where
+
+
 class Runners(Frozen):
-    """Labels with their nodes, and hardware facts for some labels."""
+    """The labels of a runners file, and labels for which it states hardware but no nodes."""
 
     file: str = ""
-    labels: dict[str, tuple[str, ...]]
-    hardware: dict[str, Hardware] = {}
+    labels: tuple[RunnerLabel, ...]
+    without_nodes: tuple[str, ...] = ()
 
-    @field_validator("labels")
-    @classmethod
-    def _nodes(cls, labels: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        for label, nodes in labels.items():
-            if not nodes:
-                raise ValueError(f"runner label '{label}' cannot be an empty list")
-        return labels
+    def label(self, name: str, where: str) -> RunnerLabel:
+        """Return a label. Raises ConfigError when it is not declared."""
+        for label in self.labels:
+            if label.name == name:
+                return label
+        raise ConfigError(
+            f"{where}: runner '{name}' is not a label of {self.file}",
+            allowed=", ".join(label.name for label in self.labels),
+            fix=f"add the label and its nodes under 'labels:' in {self.file}, or use one that exists",
+        )
 
-    def check_label(self, label: str, where: str) -> None:
-        """Raise ConfigError when a label is not declared."""
-        if label not in self.labels:
-            raise ConfigError(
-                f"{where}: runner '{label}' is not a label of {self.file}",
-                allowed=", ".join(self.labels),
-                fix=f"add the label and its nodes under 'labels:' in {self.file}, or use one that exists",
-            )
+
+class _File(Frozen):
+    labels: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]]
+    hardware: dict[str, Hardware] = Field(default_factory=dict)
 
 
 def load_runners(path: Path) -> Runners:
     """Read a runners file. Raises ConfigError with file:line."""
     document = load_yaml(path)
-    if "labels" not in document:
-        raise ConfigError(f"{path}:{document.line}: no 'labels' mapping", allowed="labels, hardware")
-    return validate(Runners, document, "runners").model_copy(update={"file": str(path)})
+    return read_runners(document)
+
+
+def read_runners(document: YamlMap) -> Runners:
+    """Validate a runners document. Raises ConfigError with file:line."""
+    content = validate(_File, document, "runners")
+    labels = tuple(
+        RunnerLabel(
+            name=name,
+            nodes=nodes,
+            hardware=content.hardware.get(name),
+            where=Where(file=document.file, line=document["labels"].lines[name]),
+        )
+        for name, nodes in content.labels.items()
+    )
+    without = tuple(name for name in content.hardware if name not in content.labels)
+    return Runners(file=document.file, labels=labels, without_nodes=without)
