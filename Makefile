@@ -35,6 +35,7 @@ lint: $(STAMP)
 	@$(BIN)/lint-imports > .lint-imports.log 2>&1 || { cat .lint-imports.log; exit 1; }
 	@$(BIN)/python tools/check_sizes.py
 	@$(BIN)/python tools/check_hygiene.py
+	@$(BIN)/python tools/generate_reference.py --check
 
 bench: $(STAMP)
 	@$(BIN)/python bench/startup.py

@@ -1,0 +1,66 @@
+"""Write docs/reference/{cli,metrics}.md from the code; with --check, fail when they differ from it."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from prony.cli.main import build_parser
+from prony.measure.registry import METRICS
+
+REFERENCE = Path("docs/reference")
+
+
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield a parser and all that are below it, in the order of their declaration."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                yield from parsers(child)
+
+
+def cli_page() -> str:
+    """Return the page of all commands, as their --help prints it."""
+    parts = ["# Commands\n\nGenerated from the code. Every command prints this with `--help`.\n"]
+    for parser in parsers(build_parser()):
+        parts.append(f"## {parser.prog}\n\n```text\n{parser.format_help().rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def metrics_page() -> str:
+    """Return the page of all metrics."""
+    parts = [
+        "# Metrics\n\nGenerated from the registry. Units are those of storage, API and exports.\n",
+        "| key | unit | better | per | definition | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
+    parts += [
+        f"| `{m.key}` | {m.unit} | {m.better} | {m.denominator} | `{m.definition}` | **{m.en}** ({m.zh}). {m.explain_en} |"
+        for m in METRICS
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def main() -> int:
+    """Write the pages, or compare them with what stands in docs/reference."""
+    os.environ["COLUMNS"] = "100"
+    pages = {"cli.md": cli_page(), "metrics.md": metrics_page()}
+    if "--check" not in sys.argv:
+        REFERENCE.mkdir(parents=True, exist_ok=True)
+        for name, text in pages.items():
+            (REFERENCE / name).write_text(text, encoding="utf-8")
+        return 0
+    stale = [name for name, text in pages.items() if not _same(REFERENCE / name, text)]
+    for name in stale:
+        print(f"{REFERENCE / name}: differs from the code; run: .venv/bin/python tools/generate_reference.py")
+    return 1 if stale else 0
+
+
+def _same(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
+if __name__ == "__main__":
+    sys.exit(main())
