@@ -47,6 +47,10 @@ METRICS: tuple[Metric, ...] = (
         "Inter-token latency", "token 间时延",
         "Gap between tokens; an event of k tokens after a gap g counts as k latencies of g/k.",
         "相邻 token 的间隔；间隔 g 后一次到达 k 个 token 记为 k 个 g/k。")),
+    _metric("event_gap", "s", "lower", "request", "none", (
+        "Gap between stream events", "流事件间隔",
+        "Gap between events with generated tokens, however many tokens they carry; the reference publishes this as ITL.",
+        "相邻两个携带生成 token 的事件的间隔，与其携带的 token 数无关；参考平台以 ITL 之名发布此值。")),
     _metric("e2el", "s", "lower", "request", "none", (
         "End-to-end latency", "端到端时延",
         "From sending the request to the last event with generated tokens.",
@@ -81,7 +85,9 @@ METRICS: tuple[Metric, ...] = (
     _metric("duration", "s", "none", "system", "none", (
         "Measured duration", "测量时长", "From the first request sent to the last end.", "从第一个请求发出到最后一个结束。")),
     _metric("concurrency_achieved", "requests", "none", "system", "none", (
-        "Achieved concurrency", "实际并发", "Time-weighted mean of requests in flight.", "在途请求数的时间加权均值。")),
+        "Achieved concurrency", "实际并发",
+        "Time-weighted mean of requests in flight while the loop is full: from the send that fills it to the last send.",
+        "环路满载期间（从填满并发的那次发送到最后一次发送）在途请求数的时间加权均值。")),
     _metric("requests_completed", "requests", "none", "system", "none", (
         "Completed requests", "完成请求数", "Requests that ended without a fault.", "无故障结束的请求数。")),
     _metric("requests_failed", "requests", "lower", "system", "none", (
@@ -96,6 +102,21 @@ METRICS: tuple[Metric, ...] = (
     _metric("avg_power", "W", "lower", "system", "gpu", (
         "Mean power per GPU", "每 GPU 平均功率", "Mean electrical power of the GPUs in use in the measured window.",
         "测量窗口内所用 GPU 的平均功率。")),
+    _metric("prefill_avg_power", "W", "lower", "system", "gpu", (
+        "Mean power per prefill GPU", "每预填充 GPU 平均功率", "Role-local: mean electrical power of the prefill GPUs.",
+        "角色内：预填充 GPU 的平均功率。")),
+    _metric("decode_avg_power", "W", "lower", "system", "gpu", (
+        "Mean power per decode GPU", "每解码 GPU 平均功率", "Role-local: mean electrical power of the decode GPUs.",
+        "角色内：解码 GPU 的平均功率。")),
+    _metric("energy_per_input_token", "J/tok", "lower", "system", "token", (
+        "Energy per input token", "每输入 token 能耗", "GPU energy in the window divided by input tokens.",
+        "窗口内 GPU 能量 / 输入 token 数。")),
+    _metric("prefill_energy_per_input_token", "J/tok", "lower", "system", "token", (
+        "Prefill energy per input token", "每输入 token 预填充能耗", "Role-local: energy of the prefill GPUs divided by input tokens.",
+        "角色内：预填充 GPU 能量 / 输入 token 数。")),
+    _metric("decode_energy_per_output_token", "J/tok", "lower", "system", "token", (
+        "Decode energy per output token", "每输出 token 解码能耗", "Role-local: energy of the decode GPUs divided by output tokens.",
+        "角色内：解码 GPU 能量 / 输出 token 数。")),
     _metric("energy_per_output_token", "J/tok", "lower", "system", "token", (
         "Energy per output token", "每输出 token 能耗", "GPU energy in the window divided by output tokens.",
         "窗口内 GPU 能量 / 输出 token 数。")),

@@ -8,10 +8,10 @@ from prony.spec.point import SpecDecoding, Topology
 
 
 class Measurement(Frozen):
-    """One number. `metric` is a registry key, unit as registered there; `stat` is mean, std, p50, p90, p95, p99, p999 or value.
+    """One number. `metric` is a registry key, unit as registered there.
 
-    ci95: interval of the mean or of the value; n: how many observations stand behind it; supported: false for a
-    percentile with n < 10 / (1 - q).
+    stat: mean, std, p50, p90, p95, p99, p999 or value; ci95: interval of the mean or of the value; n: how many
+    observations stand behind it; supported: false for a percentile with n < 10 / (1 - q).
     """
 
     metric: str
@@ -69,6 +69,7 @@ class Row(Frozen):
 
     key: the job key, or the digest of an imported row's identity. hardware: SKU (`mi355x`, `cpu`).
     gpus_used: devices visible to the roles' processes; gpus_allocated: booked. A CPU host counts as one device.
+    measured_at: ISO 8601, UTC; the day alone when an imported source says no more, empty when it says nothing.
     """
 
     key: str

@@ -1,0 +1,155 @@
+"""Can the numbers of this row be true together? Rules over a row that has aggregates only, such as an imported one.
+
+The bounds come from 435 published rows. Their lengths are drawn from [0.8 L, L], so all ratios to the nominal length
+sit near 0.9 (0.88 with ramp and drain) rather than at 1.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from prony.base.finding import Finding, Severity
+from prony.base.units import duration, significant
+from prony.measure.result import Row
+
+# throughput × GPUs / (ISL + OSL) × mean E2EL / concurrency. Of the 435 rows 434 lie in 0.70 … 0.91 once GPU counts are
+# corrected (the lowest are overloaded prefill pools that queue 85 % of the time); the other one has 0.02. A median
+# instead of the mean is up to 2 times off on skewed rows (1,462 history rows: 0.42 … 0.97), hence the wider bounds.
+LITTLE_WARN, LITTLE_INVALID = (0.65, 1.05), (0.5, 1.4)
+LITTLE_BY_MEDIAN = (0.35, 1.6)
+# (E2EL - TTFT) / (OSL × TPOT): 0.87 … 0.92 in all 435 rows.
+DECODE_WARN, DECODE_INVALID = (0.75, 1.05), (0.5, 1.5)
+# A row in milliseconds is off by 1,000; nothing real comes near half of that.
+MILLISECONDS = 400.0
+# Published floats agree to 1e-15; rows that were rounded to 4 digits must still pass.
+IDENTITY_TOLERANCE = 1e-3
+TOKEN_TOLERANCE = 0.01
+STATS = ("mean", "p50", "p90", "p95", "p99", "p999")
+PERCENTILES = STATS[1:]
+
+RowRule = Callable[[Row], Iterator[Finding]]
+
+
+def judge_row(row: Row) -> tuple[Finding, ...]:
+    """Return the verdicts about a row by its own numbers; none means that they do not contradict each other."""
+    return tuple(finding for rule in ROW_RULES for finding in rule(row))
+
+
+def _verdict(rule: str, severity: Severity, message: str, fix: str) -> Finding:
+    return Finding(rule=f"row/{rule}", severity=severity, message=message, fix=fix)
+
+
+def littles_ratio(row: Row) -> tuple[float, bool] | None:
+    """Return k = tput × mean E2EL / (ISL + OSL) / concurrency, and whether a median stood in for the mean.
+
+    k is the mean share of the nominal length when throughput, latency, lengths, concurrency and GPU count agree.
+    """
+    per_gpu, mean = row.value("tput_per_gpu"), row.value("e2el", "mean")
+    latency = mean if mean is not None else row.value("e2el", "p50")
+    if per_gpu is None or latency is None or not row.isl or not row.osl or row.concurrency <= 0:
+        return None
+    k = per_gpu * row.gpus_used / (row.isl + row.osl) * latency / row.concurrency
+    return k, mean is None
+
+
+def littles_law(row: Row) -> Iterator[Finding]:
+    """Throughput × latency must give the asked concurrency."""
+    found = littles_ratio(row)
+    if found is None:
+        return
+    k, by_median = found
+    warn, invalid = (LITTLE_BY_MEDIAN, LITTLE_BY_MEDIAN) if by_median else (LITTLE_WARN, LITTLE_INVALID)
+    if warn[0] <= k <= warn[1]:
+        return
+    unit = "; latencies look like milliseconds" if k > MILLISECONDS else ""
+    yield _verdict(
+        "littles-law",
+        "warn" if invalid[0] <= k <= invalid[1] else "invalid",
+        f"throughput × latency accounts for {significant(k * row.concurrency)} of {row.concurrency} requests in flight"
+        f" (k = {significant(k)}, expected {warn[0]} to {warn[1]}){unit}",
+        "one of throughput, latency, lengths, concurrency and GPU count is wrong, or the server stood idle while it was"
+        " measured: look at the run it came from",
+    )
+
+
+def decode_time(row: Row) -> Iterator[Finding]:
+    """E2EL - TTFT must be the output length times TPOT."""
+    e2el, ttft, tpot = row.value("e2el", "mean"), row.value("ttft", "mean"), row.value("tpot", "mean")
+    if e2el is None or ttft is None or not tpot or not row.osl:
+        return
+    ratio = (e2el - ttft) / (row.osl * tpot)
+    if DECODE_WARN[0] <= ratio <= DECODE_WARN[1]:
+        return
+    scale = max(ratio, 1 / ratio) if ratio > 0 else 1.0
+    unit = "; seconds and milliseconds look mixed" if scale > MILLISECONDS else ""
+    yield _verdict(
+        "decode-time",
+        "warn" if DECODE_INVALID[0] <= ratio <= DECODE_INVALID[1] else "invalid",
+        f"mean E2EL {duration(e2el)} − mean TTFT {duration(ttft)} is {significant(ratio)} × OSL {row.osl} × mean TPOT"
+        f" {duration(tpot)}, expected {DECODE_WARN[0]} to {DECODE_WARN[1]}{unit}",
+        "output lengths are not what the row says, or a latency is in another unit: look at the run it came from",
+    )
+
+
+def token_identity(row: Row) -> Iterator[Finding]:
+    """Input + output = total, all over the same GPUs."""
+    tokens_in, tokens_out, total = (row.value(f"{name}tput_per_gpu") for name in ("input_", "output_", ""))
+    if tokens_in is None or tokens_out is None or not total:
+        return
+    if abs((tokens_in + tokens_out) / total - 1) > TOKEN_TOLERANCE:
+        yield _verdict(
+            "token-identity",
+            "invalid",
+            f"input {significant(tokens_in)} + output {significant(tokens_out)} is not total"
+            f" {significant(total)} tok/s/GPU over {row.gpus_used} GPUs",
+            "a throughput or a GPU count is wrong: check the denominators of the source",
+        )
+
+
+def interactivity_identity(row: Row) -> Iterator[Finding]:
+    """Interactivity is 1 / TPOT at the same statistic."""
+    for stat in STATS:
+        rate, tpot = row.value("interactivity", stat), row.value("tpot", stat)
+        if rate is not None and tpot is not None and abs(rate * tpot - 1) > IDENTITY_TOLERANCE:
+            yield _verdict(
+                "interactivity",
+                "invalid",
+                f"{stat} interactivity {significant(rate)} tok/s/user is not 1 / TPOT {duration(tpot)}",
+                "trust the TPOT: interactivity is derived from it",
+            )
+
+
+def percentile_order(row: Row) -> Iterator[Finding]:
+    """Percentiles of one sample never fall (interactivity, whose tail is the slow one, never rises)."""
+    for metric, sign in (("ttft", 1), ("tpot", 1), ("itl", 1), ("event_gap", 1), ("e2el", 1), ("interactivity", -1)):
+        pairs = [(stat, row.value(metric, stat)) for stat in PERCENTILES]
+        known = [(stat, sign * value) for stat, value in pairs if value is not None]
+        for (low, low_value), (high, high_value) in pairwise(known):
+            if high_value < low_value:
+                yield _verdict(
+                    "percentile-order",
+                    "invalid",
+                    f"{metric} {high} {significant(sign * high_value)} contradicts"
+                    f" {low} {significant(sign * low_value)}",
+                    "the percentiles are not of one sample: measure again",
+                )
+
+
+def gpu_count(row: Row) -> Iterator[Finding]:
+    """The GPU count must be that of the topology."""
+    if row.gpus_used != row.topology.gpus:
+        yield _verdict(
+            "gpu-count",
+            "warn",
+            f"{row.gpus_used} GPUs in use, but the topology spans {row.topology.gpus}",
+            "say replicas, tp, pp, pcp and dp of every pool; EP and DCP add no GPUs",
+        )
+
+
+ROW_RULES: tuple[RowRule, ...] = (
+    gpu_count,
+    littles_law,
+    decode_time,
+    token_identity,
+    interactivity_identity,
+    percentile_order,
+)
