@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from prony.base.errors import ConfigError
 from prony.base.model import Frozen, read_model
+from prony.load.progress import Progress
 from prony.plan.job import Job
 
 Status = Literal["succeeded", "invalid", "failed", "timeout", "cancelled"]
@@ -23,17 +25,6 @@ class ExitRecord(Frozen):
     fix: str = ""
     started_at: str
     ended_at: str
-
-
-class Progress(Frozen):
-    """What a running load has done so far, for the live view."""
-
-    phase: Literal["starting", "warming", "measuring", "finishing"]
-    requests_total: int = 0
-    requests_done: int = 0
-    requests_failed: int = 0
-    output_tokens: int = 0
-    elapsed_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +54,10 @@ class JobFolder:
         return self.path / "progress.json"
 
     @property
+    def request_file(self) -> Path:
+        return self.path / "load.json"
+
+    @property
     def logs(self) -> Path:
         return self.path / "logs"
 
@@ -73,3 +68,10 @@ class JobFolder:
     def exit_record(self) -> ExitRecord | None:
         """Read exit.json, or None while the attempt has not ended. Raises ConfigError when it is damaged."""
         return read_model(self.exit_file, ExitRecord) if self.exit_file.exists() else None
+
+    def progress(self) -> Progress | None:
+        """Read progress.json, or None when this attempt has not begun (or the file cannot be read)."""
+        try:
+            return read_model(self.progress_file, Progress) if self.progress_file.exists() else None
+        except ConfigError:
+            return None

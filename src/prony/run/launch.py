@@ -1,0 +1,208 @@
+"""A deployment brought up: placeholders bound, processes started, ready when every replica answers its probe."""
+
+import http.client
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import orjson
+
+from prony.base.clock import Clock
+from prony.base.errors import LaunchError
+from prony.recipe.deployment import Deployment, Role
+from prony.run import model, procfs
+from prony.run.process import Process, Supervisor
+
+HOST = "127.0.0.1"
+_PLACEHOLDER = re.compile(r"\{(port|env):([^{}]+)\}|\{(model_dir|python)\}")
+_PORT_TAKEN = re.compile(r"address already in use|EADDRINUSE|errno 98\b|couldn't bind", re.IGNORECASE)
+_PROBE_TIMEOUT_S = 1.0
+_PROBE_EVERY_S = 0.1
+
+
+class _PortTaken(Exception):  # noqa: N818 - it is answered with another port
+    pass
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One process of a role, and the ports that were bound for it."""
+
+    role: Role
+    process: Process
+    ports: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A deployment that is ready for requests at `url`; `version` is what the engine says of itself, if it does."""
+
+    url: str
+    replicas: tuple[Replica, ...]
+    version: str | None
+
+    @property
+    def dead(self) -> Process | None:
+        """The first process that has ended, or None while all run. Ending with code 0 is death too."""
+        return next((one.process for one in self.replicas if one.process.exit is not None), None)
+
+
+def start(deployment: Deployment, owner: Supervisor, job: str, clock: Clock) -> Server:
+    """Check the model, start every replica, wait until all are ready.
+
+    When another process takes a port in between, all is started once more on other ports. Raises LaunchError.
+    """
+    directory = model.locate(deployment.model)
+    if directory is not None:
+        model.check(deployment.model, directory)
+    common = {"python": deployment.python or sys.executable}
+    if directory is not None:
+        common["model_dir"] = str(directory)
+    try:
+        return _start_once(deployment, owner, job, clock, common)
+    except _PortTaken:
+        owner.stop_all(grace_s=5.0)
+    try:
+        return _start_once(deployment, owner, job, clock, common)
+    except _PortTaken as error:
+        raise LaunchError(
+            f"{error}: its port was taken by another process, twice",
+            fix="see what listens on this machine (ss -ltnp), then run again",
+        ) from None
+
+
+def _start_once(deployment: Deployment, owner: Supervisor, job: str, clock: Clock, common: Mapping[str, str]) -> Server:
+    replicas = []
+    for role, number, ports in _with_free_ports(deployment):
+        bound = {**common, **{f"port:{name}": str(port) for name, port in ports.items()}}
+        argv = [bind(part, bound, f"role {role.name}") for part in role.argv]
+        env = {one.name: bind(one.value, bound, f"role {role.name}") for one in role.env}
+        process = owner.start(f"{role.name}-{number}", argv, env, job)
+        replicas.append(Replica(role, process, ports))
+    _await_ready(replicas, owner, clock)
+    entry = next(one for one in replicas if one.role.name == deployment.entry_role)
+    port = entry.ports[entry.role.ready.port]
+    return Server(f"http://{HOST}:{port}", tuple(replicas), _version(port))
+
+
+def bind(text: str, values: Mapping[str, str], what: str) -> str:
+    """Fill in `{port:NAME}`, `{model_dir}`, `{python}` and `{env:NAME}`; other braces stay. Raises LaunchError."""
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[0][1:-1]
+        value = os.environ.get(match[2]) if match[1] == "env" else values.get(name)
+        if value is None:
+            fix = f"export {match[2]}=… before the run" if match[1] == "env" else "mend the recipe"
+            raise LaunchError(f"{what}: nothing to put for {match[0]}", allowed=", ".join(sorted(values)), fix=fix)
+        return value
+
+    return _PLACEHOLDER.sub(fill, text)
+
+
+def secret_names(deployment: Deployment) -> tuple[str, ...]:
+    """Return the environment variables that a deployment refers to with `{env:NAME}`."""
+    texts = [part for role in deployment.roles for part in (*role.argv, *(one.value for one in role.env))]
+    return tuple(match[2] for text in texts for match in _PLACEHOLDER.finditer(text) if match[1] == "env")
+
+
+def _with_free_ports(deployment: Deployment) -> Iterator[tuple[Role, int, Mapping[str, int]]]:
+    """Give every replica its ports; all are held open together so that they differ, then let go."""
+    found = []
+    with ExitStack() as held:
+        for role in deployment.roles:
+            for number in range(role.replicas):
+                ports = {}
+                for name in role.ports:
+                    listener = held.enter_context(socket.socket())
+                    listener.bind((HOST, 0))
+                    ports[name] = int(listener.getsockname()[1])
+                found.append((role, number, ports))
+    yield from found
+
+
+def _await_ready(replicas: list[Replica], owner: Supervisor, clock: Clock) -> None:
+    started = clock.now_s()
+    waiting = list(replicas)
+    while waiting:
+        owner.check()
+        for one in replicas:
+            if one.process.exit is not None:
+                raise _died_at_start(one, owner)
+        waiting = [one for one in waiting if not _is_ready(one, owner)]
+        late = [one for one in waiting if clock.now_s() - started > one.role.ready.timeout_s]
+        if late:
+            raise _too_late(late[0], owner)
+        if waiting:
+            owner.wait(_PROBE_EVERY_S)
+
+
+def _is_ready(one: Replica, owner: Supervisor) -> bool:
+    port = one.ports[one.role.ready.port]
+    if _get(port, one.role.ready.path) is None:
+        return False
+    if procfs.listener_is_among(port, owner.tree(one.process)) is False and one.process.exit is None:
+        raise _PortTaken(one.process.name)
+    return one.process.exit is None
+
+
+def _get(port: int, path: str) -> bytes | None:
+    """Return the body of a 200 answer, or None for anything else."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=_PROBE_TIMEOUT_S)
+    try:
+        connection.request("GET", path, headers={"Connection": "close"})
+        response = connection.getresponse()
+        body = response.read(2**20)
+    except (OSError, http.client.HTTPException):
+        return None
+    else:
+        return body if response.status == 200 else None
+    finally:
+        connection.close()
+
+
+def _died_at_start(one: Replica, owner: Supervisor) -> Exception:
+    tail = owner.pump.tail(one.process.name)
+    if _PORT_TAKEN.search(tail):
+        return _PortTaken(one.process.name)
+    return LaunchError(
+        f"{one.process.name}: the server {one.process.death} before it was ready{_quoted(tail)}",
+        fix=f"read {owner.pump.file(one.process.name)}; started as: {' '.join(one.process.argv)}",
+    )
+
+
+def _too_late(one: Replica, owner: Supervisor) -> LaunchError:
+    probe = one.role.ready
+    return LaunchError(
+        f"{one.process.name}: GET {probe.path} was not answered with 200 within {probe.timeout_s:g} s"
+        f"{_quoted(owner.pump.tail(one.process.name))}",
+        fix=f"read {owner.pump.file(one.process.name)}; raise the probe's timeout if it only loads slowly",
+    )
+
+
+def died_while_loaded(process: Process, owner: Supervisor) -> LaunchError:
+    """Say how a server ended under load."""
+    return LaunchError(
+        f"{process.name}: the server {process.death} under load{_quoted(owner.pump.tail(process.name))}",
+        fix=f"read {owner.pump.file(process.name)}; the other jobs get a fresh server",
+    )
+
+
+def _quoted(tail: str) -> str:
+    return "; its last lines:\n" + "\n".join(f"  | {line}" for line in tail.splitlines()) if tail else ", silently"
+
+
+def _version(port: int) -> str | None:
+    """Ask the engine for its version: /version (vLLM, SGLang, TensorRT-LLM) or /props (llama.cpp)."""
+    for path, field in (("/version", "version"), ("/props", "build_info")):
+        body = _get(port, path)
+        try:
+            answer = orjson.loads(body) if body else None
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(answer, dict) and isinstance(answer.get(field), str):
+            return str(answer[field])
+    return None
