@@ -1,0 +1,31 @@
+"""What the supervisor hands to the client process: a target and a literal load."""
+
+from typing import Literal
+
+from prony.base.model import Frozen
+from prony.spec.load import LoadPlan
+
+Tokenizer = Literal["llamacpp", "vllm", "none"]
+
+
+class Target(Frozen):
+    """A server to load.
+
+    url: `http://HOST:PORT[/PREFIX]`, the prefix goes before `/v1/…`. tokenizer: whose tokenizer endpoints it offers.
+    api_key_env: name of the environment variable that holds the key.
+    """
+
+    url: str
+    model: str
+    tokenizer: Tokenizer = "none"
+    api_key_env: str | None = None
+
+
+class LoadRequest(Frozen):
+    """One load to run, and the files to leave behind: the event log and the live progress."""
+
+    schema_version: Literal["prony.load-request/1"] = "prony.load-request/1"
+    target: Target
+    load: LoadPlan
+    events_file: str
+    progress_file: str
