@@ -1,7 +1,5 @@
 import contextlib
 
-import contextlib
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,0 +1,92 @@
+"""Tables of the flags that an engine takes, and the check of a recipe's arguments against them."""
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from prony.base.errors import ConfigError
+
+Kind = Literal["int", "float", "text", "switch"]
+_READERS: dict[str, type] = {"int": int, "float": float, "text": str}
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One flag of an engine. `owner` says who sets it when that is not the recipe's `args`."""
+
+    name: str
+    kind: Kind
+    help: str
+    default: int | float | str | None = None
+    choices: tuple[str, ...] = ()
+    repeats: bool = False
+    required: bool = False
+    owner: str = ""
+
+
+@dataclass(frozen=True)
+class Arg:
+    """One argument of a role, resolved: no value is a bare flag, several repeat it. `place` is file:line."""
+
+    name: str
+    values: tuple[str, ...]
+    place: str
+
+
+def add_to_parser(parser: argparse.ArgumentParser, flags: Sequence[Flag]) -> None:
+    """Give a command line exactly the flags of a table."""
+    for flag in flags:
+        options: dict[str, Any] = {"help": flag.help, "required": flag.required}
+        if flag.kind == "switch":
+            options["action"] = "store_true"
+        else:
+            options |= {"type": _READERS[flag.kind], "default": flag.default, "choices": flag.choices or None}
+            options |= {"action": "append"} if flag.repeats else {}
+        parser.add_argument(f"--{flag.name}", **options)
+
+
+def check_args(args: Sequence[Arg], flags: Sequence[Flag], engine: str) -> None:
+    """Raise ConfigError for the first argument that the engine doesn't take from a recipe."""
+    known = {flag.name: flag for flag in flags}
+    open_names = sorted(flag.name for flag in flags if not flag.owner)
+    for arg in args:
+        flag = known.get(arg.name)
+        if flag is None:
+            guess = difflib.get_close_matches(arg.name.lstrip("-").replace("_", "-"), open_names, n=1)
+            hint = f" (did you mean '{guess[0]}'?)" if guess else ""
+            raise ConfigError(
+                f"{arg.place}: '{arg.name}' is not a flag of {engine}{hint}", allowed=", ".join(open_names)
+            )
+        if flag.owner:
+            raise ConfigError(
+                f"{arg.place}: '{arg.name}' is not set in args: it comes from {flag.owner}", fix="delete this line"
+            )
+        _check_values(arg, flag)
+
+
+def _check_values(arg: Arg, flag: Flag) -> None:
+    if flag.kind == "switch" and arg.values:
+        raise ConfigError(f"{arg.place}: '{arg.name}' takes no value (given: {arg.values[0]})", fix="write true")
+    if flag.kind != "switch" and not arg.values:
+        raise ConfigError(f"{arg.place}: '{arg.name}' needs a value", allowed=f"{flag.kind}: {flag.help}")
+    if len(arg.values) > 1 and not flag.repeats:
+        raise ConfigError(f"{arg.place}: '{arg.name}' can be given once only", fix="write one value, not a list")
+    for value in arg.values:
+        if flag.choices and value not in flag.choices:
+            raise ConfigError(f"{arg.place}: '{arg.name}' can't be {value}", allowed=", ".join(flag.choices))
+        try:
+            _READERS[flag.kind](value)
+        except ValueError:
+            raise ConfigError(f"{arg.place}: '{arg.name}' must be {flag.kind} (given: {value})") from None
+
+
+def argv_of(args: Sequence[Arg]) -> tuple[str, ...]:
+    """Return `--name value` words, in the order of the names."""
+    words: list[str] = []
+    for arg in sorted(args, key=lambda arg: arg.name):
+        words += [f"--{arg.name}"] if not arg.values else []
+        for value in arg.values:
+            words += [f"--{arg.name}", value]
+    return tuple(words)
