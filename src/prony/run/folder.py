@@ -1,5 +1,6 @@
 """The job folder: job.json goes in; exit.json, result.json, events.npz and logs come out."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -75,3 +76,9 @@ class JobFolder:
             return read_model(self.progress_file, Progress) if self.progress_file.exists() else None
         except ConfigError:
             return None
+
+
+def worst_exit_code(codes: Iterable[int]) -> int:
+    """Return the exit code for several jobs: 130 before 3 before 2 before 4 before 0."""
+    found = set(codes)
+    return next((code for code in (130, 3, 2, 4) if code in found), 0)

@@ -16,7 +16,7 @@ from prony.plan.job import Job
 from prony.plan.planner import SECRET_ENDINGS
 from prony.run import claim, launch
 from prony.run.client import Outcome, run_load
-from prony.run.folder import ExitRecord, FaultClass, JobFolder, Status
+from prony.run.folder import ExitRecord, FaultClass, JobFolder, Status, worst_exit_code
 from prony.run.process import Cancelled, Supervisor
 
 _SECRET_MIN_LENGTH = 6
@@ -64,7 +64,7 @@ def run_jobs(folders: Sequence[Path], attempt: int | None, clock: Clock) -> int:
         _claim_all(tasks, clock)
         run = _Run(owner, clock)
         run.all(tasks)
-    return _exit_code(run.ends)
+    return worst_exit_code(end.exit_code for end in run.ends)
 
 
 def _tasks(folders: Sequence[Path], attempt: int | None) -> tuple[_Task, ...]:
@@ -223,8 +223,3 @@ def _fault_class(error: PronyError) -> FaultClass:
     if isinstance(error, ConfigError | PlanError):
         return "config"
     return "measurement" if isinstance(error, MeasurementError) else "launch"
-
-
-def _exit_code(ends: Sequence[_End]) -> int:
-    codes = {end.exit_code for end in ends}
-    return next((code for code in (_INTERRUPTED, 3, 2, 4) if code in codes), 0)
