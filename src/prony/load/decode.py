@@ -69,11 +69,11 @@ def decode(exchange: Exchange) -> Stream:
 
 def _decode_body(exchange: Exchange, stream: Stream) -> None:
     response = exchange.response
-    complete = exchange.fault is Fault.OK
+    cut = exchange.closed or exchange.fault is not Fault.OK
     last_token_at = NEVER
     try:
-        for at, data, terminated in split_events(response.stamps, response.parts):
-            if not terminated and not complete and not _is_chunk(data):
+        for at, data, terminated in split_events(response.stamps, response.parts, cut):
+            if cut and not terminated and not _is_chunk(data):
                 break
             chunk = parse_chunk(data)
             stream.add(at, chunk)
@@ -84,7 +84,7 @@ def _decode_body(exchange: Exchange, stream: Stream) -> None:
                 stream.merged += at == last_token_at
                 last_token_at = at
     except (SseError, ChunkError) as problem:
-        if complete or exchange.fault is Fault.CLOSED_EARLY:
+        if exchange.fault in (Fault.OK, Fault.CLOSED_EARLY):
             _fail_garbage(stream, b"".join(response.parts), str(problem))
 
 

@@ -22,8 +22,11 @@ class SseEvent(NamedTuple):
     terminated: bool
 
 
-def split_events(stamps: Sequence[int], parts: Sequence[bytes]) -> Iterator[SseEvent]:
-    """Yield the events of a body in order; the last may be unterminated. Raises SseError."""
+def split_events(stamps: Sequence[int], parts: Sequence[bytes], cut: bool = False) -> Iterator[SseEvent]:
+    """Yield the events of a body in order; the last may be unterminated. Raises SseError.
+
+    cut: the connection ended before the body did, so the last line may be a piece of one.
+    """
     body = b"".join(parts)
     ends = list(accumulate(map(len, parts)))
     piece, start = 0, 0
@@ -35,9 +38,15 @@ def split_events(stamps: Sequence[int], parts: Sequence[bytes]) -> Iterator[SseE
         start = end
         if data is not None:
             yield SseEvent(stamps[piece], data, True)
-    rest = _data(body[start:])
+    rest = _data(_without_cut_name(body[start:]) if cut else body[start:])
     if rest is not None:
         yield SseEvent(stamps[-1], rest, False)
+
+
+def _without_cut_name(block: bytes) -> bytes:
+    """Drop a last line that is the beginning of a field name."""
+    last = re.split(rb"[\r\n]", block)[-1]
+    return block[: -len(last)] if last and any(name.startswith(last) for name in _FIELDS) else block
 
 
 def _data(block: bytes) -> bytes | None:
