@@ -1,1 +1,1 @@
-"""Rows turned into series, frontiers and tables; pure."""
+"""Rows turned into what people see: series, frontiers, charts, tables. Pure; every number on a page is made here."""

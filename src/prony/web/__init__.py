@@ -1,1 +1,1 @@
-"""The page and its JSON API."""
+"""The page and its API: the same answers over HTTP and frozen into one file."""

@@ -1,0 +1,75 @@
+"""`prony serve`: the store in a browser."""
+
+import argparse
+import socket
+
+from prony.base.errors import LaunchError
+from prony.cli.arguments import add_store_argument
+
+_PORTS_TRIED = 100
+
+
+def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `serve`."""
+    parser = nouns.add_parser(
+        "serve",
+        help="show the results in a browser",
+        description="Serve the results as a page and a JSON API. There is no login: keep it on this machine, or behind "
+        "a proxy that has one.",
+        epilog="example: prony serve --store prony-out/store.db --port 8080",
+    )
+    add_store_argument(parser)
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on; default: 127.0.0.1"
+    )
+    parser.add_argument("--port", type=int, default=8080, metavar="N", help="port; 0 takes a free one; default: 8080")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    import uvicorn
+
+    from prony.store.store import open_store
+    from prony.web.app import LOOPBACK, create_app
+
+    with open_store(arguments.store, create=False) as store, listen(arguments.host, arguments.port) as listener:
+        local = arguments.host in LOOPBACK
+        app = create_app(store.rows, store=str(arguments.store), allowed_hosts=LOOPBACK if local else ("*",))
+        host, port = (f"[{arguments.host}]" if ":" in arguments.host else arguments.host), listener.getsockname()[1]
+        print(f"Prony serves {arguments.store} at http://{host}:{port}/  (stop with Ctrl-C)", flush=True)
+        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
+    return 0
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises LaunchError with the next free port when this one is taken."""
+    if not 0 <= port <= 65535:
+        raise LaunchError(f"{port} is not a port", allowed="0 to 65535")
+    try:
+        return _bound(host, port)
+    except OSError as error:
+        raise LaunchError(f"cannot listen on {host}:{port}: {error.strerror}", fix=_advice(host, port)) from None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    listener = socket.socket(family, kind)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _advice(host: str, port: int) -> str:
+    for other in range(port + 1, min(port + _PORTS_TRIED, 65536)):
+        try:
+            _bound(host, other).close()
+        except OSError:
+            continue
+        return f"use a free port: prony serve --port {other}"
+    return "check that --host is an address of this machine, or let the system choose: --port 0"

@@ -1,0 +1,153 @@
+"""The web application: a JSON API over the store, and the page that reads it."""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from prony.base.clock import SystemClock, iso
+from prony.base.errors import ConfigError, PronyError
+from prony.measure.result import Row
+from prony.web import api, assets
+
+LoadRows = Callable[[], tuple[Row, ...]]
+Answer = Callable[[Sequence[Row], Mapping[str, str], datetime | None], bytes]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+_NOW = SystemClock().wall
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+def create_app(
+    load_rows: LoadRows,
+    *,
+    title: str = "Prony",
+    store: str = "",
+    allowed_hosts: Sequence[str] = LOOPBACK,
+    now: Callable[[], datetime] = _NOW,
+) -> Starlette:
+    """Return the application. Raises LaunchError when the page's browser library is missing.
+
+    load_rows is called for each request, off the event loop, and may block. store: its name for people. allowed_hosts:
+    Host headers that are answered ("*" for all), so that a foreign page cannot read a loopback server by rebinding DNS.
+    """
+    assets.text(assets.D3)
+    routes = [
+        Route("/", _page),
+        Route("/healthz", _health),
+        Route("/api/meta", _endpoint(load_rows, now, partial(_meta, title=title, store=store))),
+        Route("/api/charts", _endpoint(load_rows, now, api.charts)),
+        Route("/api/table", _endpoint(load_rows, now, api.rows_table)),
+        Route("/api/table.csv", _endpoint(load_rows, now, api.table_csv, "text/csv; charset=utf-8")),
+        Route("/api/rows/{key}", _row_endpoint(load_rows, now)),
+        Mount("/static", StaticFiles(directory=assets.STATIC)),
+    ]
+    return Starlette(
+        routes=routes,
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts), www_redirect=False),
+            Middleware(SecurityHeaders),
+            Middleware(GZipMiddleware, minimum_size=1024, compresslevel=5),
+        ],
+        exception_handlers={HTTPException: _http_fault},
+    )
+
+
+class SecurityHeaders:
+    """Adds the security headers to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in HEADERS.items())]
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+async def _page(request: Request) -> Response:
+    return _tagged(request, await run_in_threadpool(assets.bytes_of, "index.html"), "text/html; charset=utf-8")
+
+
+async def _health(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+def _meta(rows: Sequence[Row], query: Mapping[str, str], now: datetime | None, *, title: str, store: str) -> bytes:
+    for key in query:
+        raise ConfigError(f"'{key}' is not a query key here", allowed="none")
+    return api.meta(rows, title, store, iso(now) if now else "")
+
+
+def _endpoint(
+    load_rows: LoadRows, now: Callable[[], datetime], answer: Answer, media: str = "application/json"
+) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return await _answer(request, load_rows, lambda rows: answer(rows, request.query_params, now()), media)
+
+    return endpoint
+
+
+def _row_endpoint(load_rows: LoadRows, now: Callable[[], datetime]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        key = request.path_params["key"]
+        return await _answer(request, load_rows, lambda rows: api.row_detail(rows, key, now()), "application/json")
+
+    return endpoint
+
+
+async def _answer(
+    request: Request, load_rows: LoadRows, make: Callable[[tuple[Row, ...]], bytes], media: str
+) -> Response:
+    try:
+        rows = await run_in_threadpool(load_rows)
+    except PronyError as error:
+        return _fault(503, error)
+    try:
+        return _tagged(request, await run_in_threadpool(make, rows), media)
+    except api.UnknownRowError as error:
+        return _fault(404, error)
+    except ConfigError as error:
+        return _fault(400, error)
+
+
+def _tagged(request: Request, body: bytes, media: str) -> Response:
+    tag = f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {"etag": tag, "cache-control": "no-cache"}
+    if tag in {part.strip() for part in request.headers.get("if-none-match", "").split(",")}:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=media, headers=headers)
+
+
+def _fault(status: int, error: PronyError) -> Response:
+    told = {"message": error.message, "allowed": error.allowed, "fix": error.fix}
+    return JSONResponse({"error": told}, status_code=status)
+
+
+async def _http_fault(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    allowed = "/, /healthz, /api/meta, /api/charts, /api/table, /api/table.csv, /api/rows/{key}"
+    told = {"message": f"{request.method} {request.url.path}: not served here", "allowed": allowed, "fix": ""}
+    return JSONResponse({"error": told}, status_code=status)

@@ -1,0 +1,139 @@
+// The card of one point: everything measured, whether it is valid, and where it comes from.
+
+import { el } from "./dom.js";
+import { moment, quantity, range } from "./format.js";
+import { t, words } from "./i18n.js";
+
+const STATS = ["p50", "p90", "p95", "p99", "p999"];
+const PROVENANCE = [
+  "engine", "engine_version", "recipe", "recipe_digest", "config_file", "config_digest", "job_key", "launch_key",
+  "image_digest", "machine", "clock", "seed", "git_commit", "prony_version", "definitions", "started_at", "ended_at",
+];
+const DIGEST = /^(sha256:)?[0-9a-f]{20,64}$/;
+
+// details: the API's answer for one row; keys: all repeats of the point; onrepeat(key) shows another.
+export function showDetails(dialog, details, { keys, metrics, onrepeat }) {
+  const { row } = details;
+  dialog.replaceChildren(
+    el("div", { class: "dialog-head" },
+      el("h2", { id: "details-title" }, details.label),
+      el("button", { type: "button", class: "close", onclick: () => dialog.close() }, t("details.close")),
+    ),
+    keys.length > 1 ? repeats(keys, row.key, onrepeat) : "",
+    badges(details.badges),
+    verdicts(row.verdicts ?? []),
+    el("h3", {}, t("details.measurements")),
+    measurements(row.measurements, metrics),
+    el("h3", {}, t("details.provenance")),
+    provenance(details),
+    el("p", { class: "actions" },
+      details.run_url ? el("a", { href: details.run_url, rel: "noopener noreferrer", target: "_blank" }, t("details.run")) : "",
+      copyButton(() => location.href, t("details.copy_link")),
+    ),
+  );
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+}
+
+function repeats(keys, current, onrepeat) {
+  const buttons = keys.map((key, index) =>
+    el("button", { type: "button", "aria-pressed": String(key === current), onclick: () => onrepeat(key) }, t("details.repeat", { n: index + 1 })),
+  );
+  return el("p", { class: "actions" }, t("details.repeats", { n: keys.length }), buttons);
+}
+
+const badges = (marks) =>
+  el("p", { class: "badges" }, marks.filter((badge) => !badge.rule).map((badge) => el("span", { class: `badge ${badge.kind}` }, t(`badge.${badge.kind}`))));
+
+function verdicts(found) {
+  const told = found.filter((verdict) => verdict.severity !== "info");
+  if (!told.length) return el("p", { class: "quiet" }, t("details.no_verdicts"));
+  const items = told.map((verdict) => {
+    const kind = verdict.severity === "invalid" ? "invalid" : "warn";
+    return el("li", {},
+      el("span", { class: `badge ${kind}` }, `${t(`badge.${kind}`)} · ${verdict.rule}`), " ", verdict.message,
+      verdict.evidence ? el("div", { class: "quiet" }, verdict.evidence) : "",
+      verdict.fix ? el("div", { class: "quiet" }, t("details.fix", { fix: verdict.fix })) : "",
+    );
+  });
+  return el("ul", { class: "verdicts", "aria-label": t("details.verdicts"), "data-testid": "verdicts" }, items);
+}
+
+function measurements(found, metrics) {
+  const by = new Map();
+  for (const one of found) by.set(one.metric, { ...by.get(one.metric), [one.stat]: one });
+  const rows = metrics.filter((metric) => by.has(metric.key)).map((metric) => measured(metric, by.get(metric.key)));
+  const heads = [t("details.metric"), t("details.value"), t("details.ci95"), ...STATS.map((stat) => stat.replace("p999", "p99.9")), t("details.n")];
+  const head = el("tr", {}, heads.map((text, index) => el("th", { scope: "col", class: index ? "number" : null }, text)));
+  const unsupported = found.some((one) => one.supported === false);
+  return el("div", {},
+    el("div", { class: "scroll" }, el("table", { "data-testid": "measurements" }, el("thead", {}, head), el("tbody", {}, rows))),
+    unsupported ? el("p", { class: "quiet" }, t("details.unsupported.note")) : "",
+  );
+}
+
+function measured(metric, stats) {
+  const main = stats.value ?? stats.mean;
+  const n = main?.n ?? Object.values(stats).find((one) => one.n)?.n;
+  const cell = (one) => (one ? quantity(one.value, metric.unit) : "—");
+  const percentile = (one) => el("td", { class: "number", title: one?.supported === false ? t("details.unsupported") : null },
+    cell(one), one?.supported === false ? "*" : "");
+  return el("tr", {},
+    el("th", { scope: "row", title: words({ en: metric.explain_en, zh: metric.explain_zh }) }, words(metric)),
+    el("td", { class: "number" }, cell(main)),
+    el("td", { class: "number" }, main?.ci95 ? range(main.ci95, metric.unit) : "—"),
+    STATS.map((stat) => percentile(stats[stat])),
+    el("td", { class: "number" }, n === undefined ? "—" : String(n)),
+  );
+}
+
+function provenance({ row, topology, workload }) {
+  const known = [
+    ["model", row.model], ["workload", workload], ["topology", topology], ["gpus_used", row.gpus_used],
+    ["gpus_allocated", row.gpus_allocated], ["image", row.image], ["measured_at", moment(row.measured_at)],
+    ["client", row.client], ["source", row.source], ["config_key", row.config_key], ["key", row.key],
+  ];
+  const told = row.provenance ? PROVENANCE.map((name) => [name, provenanceText(name, row.provenance[name])]) : [];
+  const rows = [...known, ...told].filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return el("div", {},
+    el("dl", { "data-testid": "provenance" }, rows.map(([name, value]) => [el("dt", {}, t(`field.${name}`)), el("dd", {}, shortened(String(value)))])),
+    row.provenance ? "" : el("p", { class: "quiet" }, t("details.no_provenance")),
+  );
+}
+
+function provenanceText(name, value) {
+  if (name === "machine") {
+    const gib = Math.round(value.memory_bytes / 2 ** 30);
+    return [value.hostname, value.cpu, `${value.cores} cores`, `${gib} GiB`, value.kernel, ...(value.accelerators ?? [])].join(" · ");
+  }
+  return name.endsWith("_at") ? moment(value) : value;
+}
+
+function shortened(text) {
+  if (!DIGEST.test(text)) return [text];
+  return [el("code", { title: text }, `${text.slice(0, text.startsWith("sha256:") ? 19 : 12)}…`), " ", copyButton(() => text)];
+}
+
+function copyButton(content, label = t("details.copy")) {
+  const button = el("button", { type: "button", class: "copy" }, label);
+  button.addEventListener("click", async () => {
+    if (await copy(content(), button)) button.textContent = t("details.copied");
+  });
+  return button;
+}
+
+// The clipboard API is absent on plain http addresses other than loopback; selecting a field works everywhere.
+async function copy(text, near) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = el("textarea", { class: "offscreen", readonly: true });
+    field.value = text;
+    near.after(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    return done;
+  }
+}

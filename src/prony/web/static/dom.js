@@ -1,0 +1,24 @@
+// Elements from data. Strings only ever become text nodes or attribute values, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const el = (name, attributes = {}, ...children) => fill(document.createElement(name), attributes, children);
+
+export const svg = (name, attributes = {}, ...children) =>
+  fill(document.createElementNS(SVG, name), attributes, children);
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+// Moves focus among nodes with the arrow keys; one of them is in the tab order at a time.
+export function rove(nodes, node) {
+  for (const other of nodes) other.setAttribute("tabindex", other === node ? "0" : "-1");
+  node.focus();
+}
