@@ -1,1 +1,1 @@
-"""Facts about models and SKUs, each with a source."""
+"""Facts with a source each: accelerators and serving frameworks that results may name."""

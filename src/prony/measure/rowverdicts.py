@@ -16,6 +16,7 @@ from prony.measure.result import Row
 # instead of the mean is up to 2 times off on skewed rows (1,462 history rows: 0.42 … 0.97), hence the wider bounds.
 LITTLE_WARN, LITTLE_INVALID = (0.65, 1.05), (0.5, 1.4)
 LITTLE_BY_MEDIAN = (0.35, 1.6)
+LITTLE_USUAL = 0.875
 # (E2EL - TTFT) / (OSL × TPOT): 0.87 … 0.92 in all 435 rows.
 DECODE_WARN, DECODE_INVALID = (0.75, 1.05), (0.5, 1.5)
 # A row in milliseconds is off by 1,000; nothing real comes near half of that.
@@ -60,15 +61,24 @@ def littles_law(row: Row) -> Iterator[Finding]:
     warn, invalid = (LITTLE_BY_MEDIAN, LITTLE_BY_MEDIAN) if by_median else (LITTLE_WARN, LITTLE_INVALID)
     if warn[0] <= k <= warn[1]:
         return
-    unit = "; latencies look like milliseconds" if k > MILLISECONDS else ""
+    hint = "; latencies look like milliseconds" if k > MILLISECONDS else _other_count(row, k)
     yield _verdict(
         "littles-law",
         "warn" if invalid[0] <= k <= invalid[1] else "invalid",
         f"throughput × latency accounts for {significant(k * row.concurrency)} of {row.concurrency} requests in flight"
-        f" (k = {significant(k)}, expected {warn[0]} to {warn[1]}){unit}",
+        f" (k = {significant(k)}, expected {warn[0]} to {warn[1]}){hint}",
         "one of throughput, latency, lengths, concurrency and GPU count is wrong, or the server stood idle while it was"
         " measured: look at the run it came from",
     )
+
+
+def _other_count(row: Row, k: float) -> str:
+    """Say for how many devices the numbers would agree, when that is a whole number of the same order."""
+    count = row.gpus_used * LITTLE_USUAL / k
+    whole = round(count)
+    if whole in (0, row.gpus_used) or abs(count / whole - 1) > 0.05 or not 1 / 8 <= whole / row.gpus_used <= 8:
+        return ""
+    return f"; they agree for {whole} devices instead of {row.gpus_used}"
 
 
 def decode_time(row: Row) -> Iterator[Finding]:

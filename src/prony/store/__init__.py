@@ -1,1 +1,1 @@
-"""What is known: append-only results in SQL."""
+"""What is known: results kept for good, what was ingested from where, and what could not be mapped."""

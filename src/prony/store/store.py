@@ -1,0 +1,298 @@
+"""The result store: rows in, rows out, nothing lost and nothing overwritten."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import orjson
+import sqlalchemy as sa
+
+from prony.base.clock import Clock, SystemClock, iso
+from prony.base.errors import ConfigError, LaunchError
+from prony.base.finding import Finding
+from prony.base.model import Frozen, digest
+from prony.measure.result import Row
+from prony.store.database import make_engine, make_parent, reading, writing
+from prony.store.schema import MIGRATIONS, current_version, findings, migrate, receipts, results
+
+_CHUNK = 500
+
+
+class Receipt(Frozen):
+    """What one ingest did: how many rows were new, got a new version, were known; how many findings were new."""
+
+    source: str
+    at: str
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    findings: int = 0
+
+
+class RowFilter(Frozen):
+    """Which rows; an empty tuple means any. model: id or prefix; key: a start of the key."""
+
+    key: str = ""
+    model: tuple[str, ...] = ()
+    hardware: tuple[str, ...] = ()
+    framework: tuple[str, ...] = ()
+    precision: tuple[str, ...] = ()
+    spec_decoding: tuple[str, ...] = ()
+    isl: tuple[int, ...] = ()
+    osl: tuple[int, ...] = ()
+    concurrency: tuple[int, ...] = ()
+    origin: Literal["", "measured", "imported"] = ""
+    valid_only: bool = False
+
+
+@dataclass(frozen=True)
+class _Version:
+    id: int
+    version: int
+    digest: str
+    latest: bool
+    row: str
+
+
+EVERYTHING = RowFilter()
+
+
+def open_store(place: str | Path, *, create: bool = True, clock: Clock | None = None, wait_s: float = 10.0) -> "Store":
+    """Open a store by SQLite path or database URL, bringing its schema up to date.
+
+    Raises ConfigError when it is not there and not to be created, LaunchError when it cannot be used.
+    """
+    name = str(place)
+    if "://" not in name:
+        if not create and not Path(name).exists():
+            raise ConfigError(
+                f"{name}: no results yet",
+                fix="measure with: prony run CONFIG   or import with: prony results import FILE",
+            )
+        make_parent(Path(name))
+    return Store(name, clock or SystemClock(), wait_s)
+
+
+class Store:
+    """An open result store; a context manager that closes it."""
+
+    def __init__(self, name: str, clock: Clock, wait_s: float) -> None:
+        self.name = name
+        self._clock = clock
+        self._engine = make_engine(name, wait_s)
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
+        try:
+            with reading(self._engine, self.name) as connection:
+                found = current_version(connection)
+            if found < len(MIGRATIONS):
+                with writing(self._engine, self.name) as connection:
+                    migrate(connection, iso(self._clock.wall()))
+        except LaunchError as error:
+            if not error.message.startswith(self.name):
+                raise LaunchError(f"{self.name}: {error.message}", fix=error.fix) from None
+            raise
+        if found > len(MIGRATIONS):
+            raise LaunchError(
+                f"{self.name}: written by a newer prony (schema {found}, known here: {len(MIGRATIONS)})",
+                fix="upgrade prony, or name another file with --store",
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    def add(self, rows: Iterable[Row], source: str, found: Iterable[Finding] = ()) -> Receipt:
+        """Ingest rows and findings in one transaction; what is known already changes nothing.
+
+        A row whose key is known with other content becomes a new version, and a finding says so; all versions are kept.
+        Raises LaunchError; then nothing was ingested.
+        """
+        at = iso(self._clock.wall())
+        with writing(self._engine, self.name) as connection:
+            ingest = _Ingest(_known_versions(connection, rows := tuple(rows)))
+            for row in rows:
+                ingest.take(row)
+            news = _unknown_findings(connection, (*found, *ingest.findings))
+            receipt = Receipt(
+                source=source,
+                at=at,
+                added=ingest.added,
+                changed=ingest.changed,
+                unchanged=ingest.unchanged,
+                findings=len(news),
+            )
+            if ingest.inserts or news:
+                _write(connection, receipt, ingest, news)
+        return receipt
+
+    def rows(self, where: RowFilter = EVERYTHING) -> tuple[Row, ...]:
+        """Return the latest version of every row that matches, in order of ingest. Raises LaunchError."""
+        query = sa.select(results.c.row).where(results.c.latest, *_conditions(where)).order_by(results.c.id)
+        with reading(self._engine, self.name) as connection:
+            return tuple(Row.model_validate_json(text) for text in connection.execute(query).scalars())
+
+    def row(self, key_start: str) -> Row:
+        """Return the one row whose key starts so. Raises ConfigError when none or several do."""
+        found = self.rows(RowFilter(key=key_start))
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise ConfigError(f"no result has a key that starts with '{key_start}'", fix="prony results list")
+        keys = ", ".join(row.key[:16] for row in found[:8])
+        raise ConfigError(
+            f"{len(found)} results have a key that starts with '{key_start}'", allowed=keys, fix="give more of the key"
+        )
+
+    def history(self, key: str) -> tuple[Row, ...]:
+        """Return all versions of a row, oldest first."""
+        query = sa.select(results.c.row).where(results.c.key == key).order_by(results.c.version)
+        with reading(self._engine, self.name) as connection:
+            return tuple(Row.model_validate_json(text) for text in connection.execute(query).scalars())
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return everything that ingests found, oldest first."""
+        query = sa.select(findings.c.finding).order_by(findings.c.id)
+        with reading(self._engine, self.name) as connection:
+            return tuple(Finding.model_validate_json(text) for text in connection.execute(query).scalars())
+
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Return what was ingested from where, oldest first; ingests that changed nothing leave none."""
+        columns = [receipts.c[name] for name in Receipt.model_fields]
+        query = sa.select(*columns).order_by(receipts.c.id)
+        with reading(self._engine, self.name) as connection:
+            return tuple(Receipt(**line) for line in connection.execute(query).mappings())
+
+
+class _Ingest:
+    """Decides row by row what is new, given the versions that the store holds."""
+
+    def __init__(self, known: dict[str, list[_Version]]) -> None:
+        self._known = known
+        self.inserts: list[dict[str, Any]] = []
+        self.superseded: list[int] = []
+        self.findings: list[Finding] = []
+        self.added = self.changed = self.unchanged = 0
+
+    def take(self, row: Row) -> None:
+        content, mark = row.model_dump_json(), digest(row)
+        versions = self._known.setdefault(row.key, [])
+        if any(version.digest == mark for version in versions) or (versions and _says_less(row, versions[-1].row)):
+            self.unchanged += 1
+            return
+        if versions:
+            self._supersede(row, versions[-1])
+        else:
+            self.added += 1
+        number = len(versions) + 1
+        versions.append(_Version(id=0, version=number, digest=mark, latest=True, row=content))
+        self.inserts.append(_columns(row, number, mark, content))
+
+    def _supersede(self, row: Row, last: _Version) -> None:
+        self.changed += 1
+        if last.id:
+            self.superseded.append(last.id)
+        else:
+            next(line for line in self.inserts if line["digest"] == last.digest)["latest"] = False
+        self.findings.append(
+            Finding(
+                rule="store/changed",
+                severity="warn",
+                message=f"result {row.key[:12]} came again with other content: version {last.version + 1} is shown from"
+                f" now on, version {last.version} is kept",
+                fix="compare both with: prony results show KEY --json",
+                evidence=f"{row.key} version {last.version + 1} from {row.source}",
+            )
+        )
+
+
+def _says_less(row: Row, known: str) -> bool:
+    """An imported row that repeats some of what a known one says adds nothing: some sources leave columns out."""
+    if row.origin != "imported":
+        return False
+    whole = Row.model_validate_json(known)
+    values = {(found.metric, found.stat): found.value for found in whole.measurements}
+    same = all(values.get((found.metric, found.stat)) == found.value for found in row.measurements)
+    hidden = {"measurements": (), "verdicts": (), "image": None}
+    bare = row.model_copy(update=hidden) == whole.model_copy(update=hidden)
+    return same and bare and row.image in (None, whole.image)
+
+
+def _columns(row: Row, version: int, mark: str, content: str) -> dict[str, Any]:
+    names = [column.name for column in results.columns]
+    hot = {name: getattr(row, name) for name in names if name in Row.model_fields or name == "valid"}
+    return {**hot, "version": version, "latest": True, "digest": mark, "row": content}
+
+
+def _known_versions(connection: sa.Connection, rows: Sequence[Row]) -> dict[str, list[_Version]]:
+    columns = [results.c[name] for name in ("key", "id", "version", "digest", "latest", "row")]
+    known: dict[str, list[_Version]] = {}
+    keys = sorted({row.key for row in rows})
+    for start in range(0, len(keys), _CHUNK):
+        query = sa.select(*columns).where(results.c.key.in_(keys[start : start + _CHUNK])).order_by(results.c.version)
+        for key, *rest in connection.execute(query):
+            known.setdefault(key, []).append(_Version(*rest))
+    return known
+
+
+def _unknown_findings(connection: sa.Connection, found: Iterable[Finding]) -> dict[str, Finding]:
+    news = {digest(finding): finding for finding in found}
+    marks = list(news)
+    for start in range(0, len(marks), _CHUNK):
+        query = sa.select(findings.c.digest).where(findings.c.digest.in_(marks[start : start + _CHUNK]))
+        for mark in connection.execute(query).scalars():
+            del news[mark]
+    return news
+
+
+def _write(connection: sa.Connection, receipt: Receipt, ingest: _Ingest, news: dict[str, Finding]) -> None:
+    made = connection.execute(sa.insert(receipts).values(**receipt.model_dump()))
+    number = made.inserted_primary_key[0] if made.inserted_primary_key else None
+    for start in range(0, len(ingest.superseded), _CHUNK):
+        ids = ingest.superseded[start : start + _CHUNK]
+        connection.execute(sa.update(results).where(results.c.id.in_(ids)).values(latest=False))
+    if ingest.inserts:
+        connection.execute(sa.insert(results), [{**line, "receipt_id": number} for line in ingest.inserts])
+    if news:
+        lines = [
+            {
+                "digest": mark,
+                "receipt_id": number,
+                "rule": finding.rule,
+                "severity": finding.severity,
+                "finding": orjson.dumps(finding.model_dump(mode="json")).decode(),
+            }
+            for mark, finding in news.items()
+        ]
+        connection.execute(sa.insert(findings), lines)
+
+
+def _conditions(where: RowFilter) -> list[sa.ColumnElement[bool]]:
+    names = ("hardware", "framework", "precision", "spec_decoding", "isl", "osl", "concurrency")
+    found: list[sa.ColumnElement[bool]] = [
+        results.c[name].in_(wanted) for name in names if (wanted := getattr(where, name))
+    ]
+    if where.model:
+        found.append(results.c.model.in_(where.model) | results.c.model_prefix.in_(where.model))
+    if where.key:
+        found.append(results.c.key.startswith(where.key, autoescape=True))
+    if where.origin:
+        found.append(results.c.origin == where.origin)
+    if where.valid_only:
+        found.append(results.c.valid)
+    return found
