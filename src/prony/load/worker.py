@@ -47,10 +47,8 @@ def _run(file: Path) -> int:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         recording = runner.run(run_load(request.target, request.load, report))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # what was measured is written whole
-    if recording.log is not None:
-        write_log(Path(request.events_file), recording.log)
+        if recording.log is not None:  # inside the runner: its signal handlers still hold, so the log is written whole
+            write_log(Path(request.events_file), recording.log)
     return INTERRUPTED if recording.stopped else 0
 
 
