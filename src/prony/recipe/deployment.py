@@ -26,7 +26,7 @@ class ModelFile(Frozen):
 class ModelRef(Frozen):
     """Which model, and where its files are.
 
-    location: `python-package:NAME` (files inside an installed package), `path:/DIR`, or `none` (the engine needs no files).
+    location: `python-package:NAME` (files in an installed package), `path:/DIR`, or `none` (the engine needs no files).
     """
 
     id: str

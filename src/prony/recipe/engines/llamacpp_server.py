@@ -69,7 +69,7 @@ def _start(args: argparse.Namespace) -> Any:
 
 def _engine() -> ModuleType:
     try:
-        import xllamacpp  # noqa: PLC0415 - heavy, and an extra
+        import xllamacpp  # heavy, and an extra
     except ImportError as error:
         raise LaunchError(f"the package xllamacpp is not there ({error})", fix="pip install 'prony[local]'") from None
     return xllamacpp  # type: ignore[no-any-return]
@@ -102,7 +102,9 @@ def _check_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise LaunchError(f"port {port} on {host}: {reason}", fix="stop what listens there, or use another") from None
+            raise LaunchError(
+                f"port {port} on {host}: {reason}", fix="stop what listens there, or use another"
+            ) from None
 
 
 def _params(xllamacpp: ModuleType, args: argparse.Namespace) -> Any:
