@@ -27,7 +27,7 @@ SHAPES = (
     " a raw result row (agg_*.json), or a list of them"
 )
 _STATS = {"mean": "mean", "std": "std", "median": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p999"}
-# What the reference publishes as ITL is the gap between stream events: up to 287 times TPOT where they carry many tokens.
+# What the reference publishes as ITL is the gap between stream events, up to 287 times TPOT where one carries many.
 _REQUEST_METRICS = {"ttft": "ttft", "tpot": "tpot", "itl": "event_gap", "e2el": "e2el", "intvty": "interactivity"}
 _SYSTEM_METRICS = {
     "tput_per_gpu": "tput_per_gpu",

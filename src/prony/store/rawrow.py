@@ -75,8 +75,9 @@ class RawRow:
 
 
 def is_dashboard(value: Any) -> bool:
-    """A row of the dashboard's API: configuration columns beside a `metrics` object."""
-    return isinstance(value, dict) and "hardware" in value and isinstance(value.get("metrics"), dict)
+    """A row of the dashboard's API: configuration columns beside a `metrics` object (evaluations have one too)."""
+    metrics = value.get("metrics") if isinstance(value, dict) else None
+    return isinstance(metrics, dict) and "hardware" in value and "tput_per_gpu" in metrics
 
 
 def is_agg(value: Any) -> bool:
