@@ -1,6 +1,6 @@
 """A layer as leaves: one value for one path, with its file and line. Merging layers is merging leaves."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,10 +57,13 @@ def overlay(base: Leaves, patch: Iterable[Leaf]) -> dict[Path, Leaf]:
     return merged
 
 
-def refuse_idle_nulls(known: Leaves, patch: Iterable[Leaf]) -> None:
-    """Raise ConfigError for a null that deletes what no earlier layer set."""
+def refuse_idle_nulls(known: Leaves, patch: Sequence[Leaf]) -> None:
+    """Raise ConfigError for a null that deletes nothing set earlier and hides nothing that lies under its role."""
+    with_patch = {**known, **{leaf.path: leaf for leaf in patch}}
     for leaf in patch:
-        if leaf.value is None and not _is_set(known, leaf.path) and not _is_set(known, _in_all_roles(leaf.path)):
+        if leaf.value is not None or _is_set(known, leaf.path):
+            continue
+        if not any(_is_set(with_patch, path) for path in _under_role(leaf.path)):
             raise ConfigError(
                 f"{leaf.place}: '{leaf.name}: null' deletes what no layer before this one sets",
                 fix="delete this line, or check the name of what should be deleted",
@@ -71,8 +74,13 @@ def _is_set(leaves: Leaves, path: Path) -> bool:
     return any(_is_under(other, path) and leaf.value is not None for other, leaf in leaves.items())
 
 
-def _in_all_roles(path: Path) -> Path:
-    return ("roles", "all", *path[2:]) if path[:1] == ("roles",) else path
+def _under_role(path: Path) -> Iterator[Path]:
+    """Yield the paths whose values a role's leaf hides: those of all roles, and the environment at the top."""
+    if path[:1] == ("roles",) and len(path) == 4:
+        if path[1] != "all":
+            yield ("roles", "all", *path[2:])
+        if path[2] == "env":
+            yield path[2:]
 
 
 def _is_under(path: Path, branch: Path) -> bool:
