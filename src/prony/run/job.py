@@ -151,6 +151,8 @@ class _Run:
         self.owner.pump.drain()
         if self.owner.pump.fault is not None:
             raise _disk_refused(task.folder.logs, self.owner.pump.fault)
+        # The logs become artefacts by content now: what the server says later goes beside them.
+        self.owner.pump.direct(task.folder.logs / "after")
         return _measure(task, server.version or task.job.deployment.engine_version, began, ended)
 
     def _drop_server(self) -> None:

@@ -97,7 +97,7 @@ def environment_value(pid: int, name: str) -> str | None:
 
 
 def _pids() -> Iterable[int]:
-    return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
 
 
 def _environ(pid: int) -> list[bytes]:
@@ -125,7 +125,9 @@ def _listening_inodes(port: int) -> Iterable[str]:
 
 
 def _open_files(pid: int) -> Iterable[str]:
+    links: list[Path] = []
     with contextlib.suppress(OSError):
-        for entry in os.scandir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                yield str(Path(entry.path).readlink())
+        links = list(Path(f"/proc/{pid}/fd").iterdir())
+    for link in links:
+        with contextlib.suppress(OSError):
+            yield str(link.readlink())

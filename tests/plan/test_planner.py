@@ -1,0 +1,109 @@
+import pytest
+
+from prony.base.errors import PlanError
+from prony.plan.planner import plan
+from prony.recipe.deployment import Deployment, EnvVar, ModelRef, Role
+from prony.spec.load import LoadRules
+from prony.spec.point import AgenticCoding, FixedSeqLen, Point, RolePool, Topology
+
+TOPOLOGY = Topology(pools=(RolePool(role="agg"),))
+RULES = LoadRules(requests="${max(8, 4 * conc)}", warmups="${conc}")
+
+
+def point(concurrency: int = 1, **changes: object) -> Point:
+    made = Point(
+        config_key="key",
+        image="image",
+        model="model",
+        model_prefix="model",
+        precision="fp8",
+        framework="sim",
+        runner="cpu-local",
+        topology=TOPOLOGY,
+        workload=FixedSeqLen(isl=128, osl=32),
+        concurrency=concurrency,
+    )
+    return made.model_copy(update=changes)
+
+
+def deploy(point: Point) -> Deployment:
+    return Deployment(
+        engine="sim",
+        image=point.image,
+        model=ModelRef(id=point.model),
+        served_model=point.model,
+        topology=point.topology,
+        roles=(Role(name="agg", argv=("server", point.framework)),),
+    )
+
+
+def test_points_that_share_a_server_become_one_launch_in_order() -> None:
+    other = point(2, framework="other")
+    launches = plan((point(1), other, point(4)), deploy, RULES, "master.yaml", "digest")
+    assert [[job.point.concurrency for job in launch.jobs] for launch in launches] == [[1, 4], [2]]
+    assert {job.launch_key for job in launches[0].jobs} == {launches[0].key}
+    first = launches[0].jobs[0]
+    assert (first.load.requests, first.load.warmups, first.config_file) == (8, 1, "master.yaml")
+    assert launches[0].jobs[1].load.requests == 16
+
+
+def test_prompts_differ_between_loads_and_repeats_but_not_between_deployments() -> None:
+    rules = RULES.model_copy(update={"repeats": 2})
+    points = (point(1), point(2), point(1, framework="other"), point(1, workload=FixedSeqLen(isl=64, osl=32)))
+    jobs = [job for launch in plan(points, deploy, rules, "", "") for job in launch.jobs]
+    seeds = {(job.point.concurrency, job.load.isl, job.repeat): set() for job in jobs}
+    for job in jobs:
+        seeds[job.point.concurrency, job.load.isl, job.repeat].add(job.load.seed)
+    assert all(len(found) == 1 for found in seeds.values())
+    assert len(set.union(*seeds.values())) == len(seeds) == 6
+
+
+def test_another_seed_gives_other_prompts() -> None:
+    (first,), (second,) = (plan((point(),), deploy, LoadRules(seed=seed), "", "") for seed in (0, 1))
+    assert first.jobs[0].load.seed != second.jobs[0].load.seed
+
+
+def test_equal_points_are_merged() -> None:
+    (launch,) = plan((point(1), point(1)), deploy, RULES, "", "")
+    assert len(launch.jobs) == 1
+
+
+def test_different_points_of_the_same_work_are_refused_by_name() -> None:
+    with pytest.raises(PlanError, match=r"'key conc=1' and 'key draft_model conc=1'.*differ only in spec_decoding"):
+        plan((point(1), point(1, spec_decoding="draft_model")), deploy, RULES, "", "")
+
+
+def test_load_that_cannot_be_run_names_point_and_rule() -> None:
+    with pytest.raises(PlanError, match=r"key conc=1: .*requests") as caught:
+        plan((point(1),), deploy, LoadRules(requests="${conc - 1}"), "", "")
+    assert "requests '${conc - 1}'" in caught.value.fix
+
+
+def test_fault_in_an_expression_names_the_point() -> None:
+    with pytest.raises(PlanError, match=r"key conc=1: .*'cnc' is not known"):
+        plan((point(1),), deploy, LoadRules(requests="${cnc}"), "", "")
+
+
+def test_agentic_workload_is_refused_by_name() -> None:
+    with pytest.raises(PlanError, match="no load can be made for a 'agentic-coding' workload"):
+        plan((point(1, workload=AgenticCoding()),), deploy, RULES, "", "")
+
+
+def test_secret_written_into_a_recipe_is_refused() -> None:
+    def leaky(point: Point) -> Deployment:
+        role = deploy(point).roles[0].model_copy(update={"env": (EnvVar(name="HF_TOKEN", value="hf_abc"),)})
+        return deploy(point).model_copy(update={"roles": (role,)})
+
+    with pytest.raises(PlanError, match="sets HF_TOKEN to a value") as caught:
+        plan((point(1),), leaky, RULES, "", "")
+    assert "hf_abc" not in str(caught.value)
+    assert "{env:HF_TOKEN}" in caught.value.fix
+
+
+def test_several_entry_replicas_without_a_router_are_refused() -> None:
+    def wide(point: Point) -> Deployment:
+        role = deploy(point).roles[0].model_copy(update={"replicas": 2})
+        return deploy(point).model_copy(update={"roles": (role,)})
+
+    with pytest.raises(PlanError, match="exactly one"):
+        plan((point(1),), wide, RULES, "", "")
