@@ -203,6 +203,7 @@ def _version(port: int) -> str | None:
             answer = orjson.loads(body) if body else None
         except orjson.JSONDecodeError:
             continue
-        if isinstance(answer, dict) and isinstance(answer.get(field), str):
-            return str(answer[field])
+        version = answer.get(field) if isinstance(answer, dict) else None
+        if isinstance(version, str) and "unknown" not in version:  # a build outside its repository: b0-unknown
+            return version
     return None
