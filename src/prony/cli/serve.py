@@ -1,6 +1,7 @@
 """`prony serve`: the store in a browser."""
 
 import argparse
+import errno
 import socket
 
 from prony.base.errors import LaunchError
@@ -37,8 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
         local = arguments.host in LOOPBACK
         app = create_app(store.rows, store=str(arguments.store), allowed_hosts=LOOPBACK if local else ("*",))
         host, port = (f"[{arguments.host}]" if ":" in arguments.host else arguments.host), listener.getsockname()[1]
-        print(f"Prony serves {arguments.store} at http://{host}:{port}/  (stop with Ctrl-C)", flush=True)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
+
+        class Server(uvicorn.Server):
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                """Tell the address once it answers."""
+                await super().startup(sockets)
+                print(f"Prony serves {arguments.store} at http://{host}:{port}/  (stop with Ctrl-C)", flush=True)
+
+        Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off")).run(sockets=[listener])
     return 0
 
 
@@ -49,7 +56,10 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return _bound(host, port)
     except OSError as error:
-        raise LaunchError(f"cannot listen on {host}:{port}: {error.strerror}", fix=_advice(host, port)) from None
+        fix = "check that --host is an address of this machine; ports below 1024 need rights"
+        if error.errno == errno.EADDRINUSE:
+            fix = _free_port(host, port)
+        raise LaunchError(f"cannot listen on {host}:{port}: {error.strerror}", fix=fix) from None
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -65,11 +75,11 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _advice(host: str, port: int) -> str:
+def _free_port(host: str, port: int) -> str:
     for other in range(port + 1, min(port + _PORTS_TRIED, 65536)):
         try:
             _bound(host, other).close()
         except OSError:
             continue
         return f"use a free port: prony serve --port {other}"
-    return "check that --host is an address of this machine, or let the system choose: --port 0"
+    return "let the system choose a port: prony serve --port 0"

@@ -10,7 +10,7 @@ from prony.measure.registry import metric
 from prony.measure.result import Row
 from prony.view.chart import STALE_AFTER, STATS
 from prony.view.series import Badge, badges
-from prony.view.words import framework_label, hardware_label, topology_label
+from prony.view.words import framework_label, hardware_label, spec_decoding_label, topology_label
 
 Cell = str | float | int | None
 # (key, label en, label zh)
@@ -123,5 +123,9 @@ def _cell(row: Row, column: Column) -> Cell:
         return framework_label(row.framework)
     if column.key == "topology":
         return topology_label(row)
+    if column.key == "precision":
+        return row.precision.upper()
+    if column.key == "spec_decoding":
+        return spec_decoding_label(row.spec_decoding)
     value: Cell = getattr(row, column.key)
     return value

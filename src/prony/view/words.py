@@ -14,9 +14,9 @@ _FRAMEWORKS = {
     "mori-sglang": "MoRI SGLang",
     "sim": "simulator",
 }
-_SPEC_DECODING = {"none": "", "mtp": "MTP", "draft_model": "draft model"}
+_SPEC_DECODING = {"mtp": "MTP", "draft_model": "draft model"}
 # One colour each in style.css; vendors are hue families there.
-_FAMILIES = ("gb300", "gb200", "b300", "b200", "h200", "h100", "mi355x", "mi325x", "mi300x", "cpu")
+FAMILIES = ("gb300", "gb200", "b300", "b200", "h200", "h100", "mi355x", "mi325x", "mi300x", "cpu")
 SEPARATOR = " · "
 
 
@@ -30,10 +30,15 @@ def framework_label(framework: str) -> str:
     return _FRAMEWORKS.get(framework, framework)
 
 
+def spec_decoding_label(kind: str) -> str:
+    """Return a kind of speculative decoding as people write it: MTP, draft model, none."""
+    return _SPEC_DECODING.get(kind, kind)
+
+
 def sku_family(hardware: str) -> str:
     """Return the name of the colour of a SKU (`h200`, `mi355x`, `cpu`, or `other`)."""
     name = hardware.lower()
-    return next((family for family in _FAMILIES if name.startswith(family)), "other")
+    return next((family for family in FAMILIES if name.startswith(family)), "other")
 
 
 def series_label(row: Row) -> str:
@@ -42,7 +47,7 @@ def series_label(row: Row) -> str:
         hardware_label(row.hardware),
         framework_label(row.framework),
         row.precision.upper(),
-        _SPEC_DECODING.get(row.spec_decoding, row.spec_decoding),
+        spec_decoding_label(row.spec_decoding) if row.spec_decoding != "none" else "",
         "disagg" if row.disagg else "",
         "simulated" if row.simulated else "",
     )

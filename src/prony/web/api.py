@@ -89,10 +89,10 @@ def table_csv(rows: Sequence[Row], query: Mapping[str, str], now: datetime | Non
 
 
 def row_detail(rows: Sequence[Row], key: str, now: datetime | None) -> bytes:
-    """Answer /api/rows/{key}; a field that is absent is not known. Raises UnknownRowError."""
+    """Answer /api/rows/{key}; a field that is absent has its default value. Raises UnknownRowError."""
     for row in rows:
         if row.key == key:
-            return detail(row, now).model_dump_json(exclude_none=True).encode()
+            return detail(row, now).model_dump_json(exclude_defaults=True).encode()
     raise UnknownRowError(
         f"no row has the key '{key}'",
         allowed="a key that /api/table lists",

@@ -1,12 +1,14 @@
 // One chart as SVG. Which points form which frontier came with the data; here they are only drawn.
 
 import { el, rove, svg } from "./dom.js";
-import { quantity, range, significant } from "./format.js";
+import { quantity, significant } from "./format.js";
 import { t, words } from "./i18n.js";
 import { placeLabels } from "./labels.js";
 import { colourClass, dash, symbolPath } from "./marks.js";
+import { spread } from "./spread.js";
 
 const NARROW = 520;
+const NAMED = 16; // more lines than this are numbered: names would cover the marks
 
 // view: {shown: [series in legend order], numbers: Map(line id → number), x, y: "linear" | "log"}.
 export function drawChart(box, chart, view, { onopen, onhover }) {
@@ -143,13 +145,13 @@ function interval({ x, y }, point) {
   return drawn.length ? svg("path", { class: "interval", d: drawn.join("") }) : null;
 }
 
-// Wide charts name each line at its end; narrow ones number it as the list of lines does.
+// A line is named at its end; in a narrow or crowded chart it is numbered as the list of lines does.
 function drawLabels(root, plot, groups, view) {
   const named = groups.filter((group) => group.points.length);
   const texts = named.map(({ series }) => {
     const number = String(view.numbers.get(series.line.id));
     const text = svg("text", { class: `label ${colourClass(series.line)}`, "data-line": series.line.id, "data-testid": "label" });
-    text.textContent = plot.narrow ? number : series.line.label;
+    text.textContent = plot.narrow || named.length > NAMED ? number : series.line.label;
     root.append(text);
     return text;
   });
@@ -224,10 +226,11 @@ function walk(spots, groups, show, onopen) {
     spot.mark.addEventListener("focus", () => show(spot));
     spot.mark.addEventListener("blur", () => show(null));
     spot.mark.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") onopen(spot.point);
+      const chosen = event.key === "Enter" || event.key === " ";
       const next = neighbour(spots, groups, spot, event.key);
+      if (next || chosen) event.preventDefault(); // else the same key press also lands on the card's first button
+      if (chosen) onopen(spot.point);
       if (next) rove(marks, next.mark);
-      if (next || event.key === " ") event.preventDefault();
     });
   }
 }
@@ -257,10 +260,4 @@ function fillTip(tip, plot, chart, spot) {
   const above = spot.y - tip.offsetHeight - 12;
   tip.style.left = `${left}px`;
   tip.style.top = `${above > 0 ? above : spot.y + 14}px`;
-}
-
-function spread(point, axis, between) {
-  if (!between) return "";
-  const kind = point.interval === "range" ? t("details.range", { n: point.n }) : t("details.ci95");
-  return ` (${range(between, axis.unit)}, ${kind})`;
 }

@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { moment, quantity, range } from "./format.js";
 import { t, words } from "./i18n.js";
+import { spread } from "./spread.js";
 
 const STATS = ["p50", "p90", "p95", "p99", "p999"];
 const PROVENANCE = [
@@ -11,14 +12,17 @@ const PROVENANCE = [
 ];
 const DIGEST = /^(sha256:)?[0-9a-f]{20,64}$/;
 
-// details: the API's answer for one row; keys: all repeats of the point; onrepeat(key) shows another.
-export function showDetails(dialog, details, { keys, metrics, onrepeat }) {
+// details: the API's answer for one row; keys: all repeats of the point; shown: [{axis, value, interval, point}] as the
+// charts draw them; onrepeat(key) shows another repeat.
+export function showDetails(dialog, details, { keys, shown, metrics, onrepeat }) {
   const { row } = details;
   dialog.replaceChildren(
     el("div", { class: "dialog-head" },
       el("h2", { id: "details-title" }, details.label),
       el("button", { type: "button", class: "close", onclick: () => dialog.close() }, t("details.close")),
     ),
+    el("p", { "data-testid": "values" }, shown.map(({ axis, value, interval, point }) =>
+      el("span", { class: "value" }, `${words(axis)}: `, el("b", {}, quantity(value, axis.unit)), spread(point, axis, interval)))),
     keys.length > 1 ? repeats(keys, row.key, onrepeat) : "",
     badges(details.badges),
     verdicts(row.verdicts ?? []),
@@ -77,7 +81,7 @@ function measured(metric, stats) {
   const n = main?.n ?? Object.values(stats).find((one) => one.n)?.n;
   const cell = (one) => (one ? quantity(one.value, metric.unit) : "—");
   const percentile = (one) => el("td", { class: "number", title: one?.supported === false ? t("details.unsupported") : null },
-    cell(one), one?.supported === false ? "*" : "");
+    cell(one), one?.supported === false ? "*" : "", one?.ci95 ? el("div", { class: "quiet" }, range(one.ci95, metric.unit)) : "");
   return el("tr", {},
     el("th", { scope: "row", title: words({ en: metric.explain_en, zh: metric.explain_zh }) }, words(metric)),
     el("td", { class: "number" }, cell(main)),
@@ -89,7 +93,7 @@ function measured(metric, stats) {
 
 function provenance({ row, topology, workload }) {
   const known = [
-    ["model", row.model], ["workload", workload], ["topology", topology], ["gpus_used", row.gpus_used],
+    ["model", row.model], ["workload", workload], ["topology", topology], ["gpus_used", row.hardware === "cpu" ? t("details.cpu", { n: row.gpus_used }) : row.gpus_used],
     ["gpus_allocated", row.gpus_allocated], ["image", row.image], ["measured_at", moment(row.measured_at)],
     ["client", row.client], ["source", row.source], ["config_key", row.config_key], ["key", row.key],
   ];

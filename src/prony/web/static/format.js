@@ -32,6 +32,11 @@ function duration(seconds) {
   return `${significant(seconds)} s`;
 }
 
-export const range = (interval, unit) => `${quantity(interval[0], unit)} – ${quantity(interval[1], unit)}`;
+// Two ends with the unit once where it is the same for both: 297 – 316 tok/s/GPU, 980 ms – 1.02 s.
+export function range([low, high], unit) {
+  const [first, last] = [quantity(low, unit), quantity(high, unit)];
+  const shared = last.slice(last.lastIndexOf(" "));
+  return `${shared.trim() && first.endsWith(shared) ? first.slice(0, -shared.length) : first} – ${last}`;
+}
 
 export const moment = (text) => text.replace("T", " ").replace("Z", " UTC").replace(" 00:00:00 UTC", "");

@@ -37,7 +37,11 @@ function line(row, columns, { onopen, onhover, rowClass }) {
     Object.assign(attributes, {
       class: `open ${rowClass(row)}`.trim(),
       onclick: () => onopen(row),
-      onkeydown: (event) => event.key === "Enter" && onopen(row),
+      onkeydown: (event) => {
+        if (event.key !== "Enter") return;
+        event.preventDefault(); // else the same key press also lands on the card's first button
+        onopen(row);
+      },
     });
   }
   return el("tr", attributes, cells);

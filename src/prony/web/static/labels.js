@@ -1,6 +1,6 @@
 // Labels at line ends that touch neither one another nor the frame, and as few marks as possible.
 
-const DISTANCES = [7, 16, 28, 42, 58, 76, 96, 120, 150, 185];
+const DISTANCES = [9, 17, 28, 42, 58, 76, 96, 120, 150, 185];
 const DIRECTIONS = [[1, 0], [0.8, -0.6], [0.8, 0.6], [0, -1], [0, 1], [-0.8, -0.6], [-0.8, 0.6], [-1, 0]];
 const GAP = 2;
 

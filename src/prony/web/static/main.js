@@ -13,6 +13,7 @@ const source = openSource();
 let state = readState();
 let meta = null;
 let data = null;
+let turn = 0; // counts updates, so that an answer that comes late is not drawn over a later choice
 let redrawCharts = () => {};
 
 start();
@@ -36,13 +37,19 @@ async function load() {
 
 async function update(next) {
   state = next;
+  if (!meta) return load();
+  turn += 1;
+  const mine = turn;
   setLanguage(state.lang);
   document.title = meta.title;
   drawTop();
   if (!meta.rows) return drawEmpty();
   await attempt(async () => {
     const query = chosen();
-    if (JSON.stringify(data?.query) !== JSON.stringify(query)) data = await fetchData(query);
+    const known = JSON.stringify(data?.query) === JSON.stringify(query);
+    const found = known ? data : await fetchData(query);
+    if (mine !== turn) return;
+    data = found;
     redraw();
     if (state.point && !dialog.open) await open(state.point, keysOf(state.point));
   });
@@ -90,13 +97,27 @@ async function open(key, keys) {
   await attempt(async () => {
     const details = await source.get(`/api/rows/${encodeURIComponent(key)}`);
     change({ point: key }, false);
-    showDetails(dialog, details, { keys, metrics: meta.metrics, onrepeat: (other) => open(other, keys) });
+    showDetails(dialog, details, { keys, shown: drawnValues(key), metrics: meta.metrics, onrepeat: (other) => open(other, keys) });
   });
 }
 
 function keysOf(key) {
   const points = data.charts.flatMap((chart) => chart.series.flatMap((series) => series.points));
   return points.find((point) => point.keys.includes(key))?.keys ?? [key];
+}
+
+// The values of a row's point as the charts draw them, each axis once.
+function drawnValues(key) {
+  const found = new Map();
+  for (const chart of data.charts) {
+    const point = chart.series.flatMap((series) => series.points).find((one) => one.keys.includes(key));
+    if (!point) continue;
+    for (const side of ["y", "x"]) {
+      const axis = chart[side];
+      found.set(`${axis.metric} ${axis.stat}`, { axis, value: point[side], interval: point[`${side}_interval`], point });
+    }
+  }
+  return [...found.values()];
 }
 
 async function attempt(action) {

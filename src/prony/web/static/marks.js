@@ -2,7 +2,7 @@
 
 import { svg } from "./dom.js";
 
-const SHAPES = { fp4: "symbolCircle", fp8: "symbolSquare", bf16: "symbolTriangle", int4: "symbolDiamond" };
+const SHAPES = { fp4: "symbolCircle", fp8: "symbolSquare", bf16: "symbolTriangle", int4: "symbolDiamond", q4: "symbolDiamond" };
 
 export const colourClass = (line) => `sku-${line.sku_family}`;
 
@@ -10,7 +10,7 @@ export const dash = (line) => (line.spec_decoding === "none" ? null : "5 3");
 
 export function symbolPath(precision, size) {
   const d3 = globalThis.d3;
-  return d3.symbol(d3[SHAPES[precision] ?? "symbolWye"], size)();
+  return d3.symbol(d3[SHAPES[precision] ?? "symbolStar"], size)();
 }
 
 export function swatch(line) {

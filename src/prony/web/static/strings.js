@@ -59,6 +59,7 @@ export const STRINGS = {
   "details.value": {"en": "mean or value", "zh": "均值或值"},
   "details.unsupported": {"en": "too few observations for this percentile", "zh": "观测数不足以支持该分位"},
   "details.unsupported.note": {"en": "* too few observations for this percentile", "zh": "* 观测数不足以支持该分位"},
+  "details.cpu": {"en": "{n} (a CPU host counts as one device)", "zh": "{n}（一台 CPU 主机计为一个设备）"},
   "details.verdicts": {"en": "Verdicts", "zh": "判定"},
   "details.no_verdicts": {"en": "No check found a fault.", "zh": "所有检查均未发现问题。"},
   "details.fix": {"en": "What to do: {fix}", "zh": "处理办法：{fix}"},
