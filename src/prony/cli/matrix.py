@@ -49,16 +49,20 @@ def _print_json(matrix: "Matrix") -> None:
 
 
 def _print_table(matrix: "Matrix") -> None:
-    from rich.console import Console
+    """Print one line per group of points that differ in their concurrency only."""
     from rich.table import Table
 
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("key", "runner", "engine", "precision", "workload", "topology", "spec decoding"):
-        table.add_column(name, overflow="fold")
-    table.add_column("conc", justify="right")
+    from prony.cli.console import wide_console
+
+    groups: dict[tuple[str, ...], list[str]] = {}
     for point in matrix.points:
-        table.add_row(*_cells(point), str(point.concurrency))
-    Console().print(table)
+        groups.setdefault(_cells(point), []).append(str(point.concurrency))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("key", "engine", "precision", "runner", "isl/osl", "topology", "spec", "conc"):
+        table.add_column(name, overflow="fold")
+    for cells, concurrencies in groups.items():
+        table.add_row(*cells, " ".join(concurrencies))
+    wide_console().print(table)
     print(f"{len(matrix.points)} points")
 
 
@@ -66,9 +70,9 @@ def _cells(point: "Point") -> tuple[str, ...]:
     workload = f"{point.workload.isl}/{point.workload.osl}" if point.workload.kind == "fixed-seq-len" else "agentic"
     return (
         point.config_key,
-        point.runner,
         point.framework,
         point.precision,
+        point.runner,
         workload,
         point.topology.label,
         point.spec_decoding,

@@ -1,13 +1,12 @@
 """Rows as a terminal table: three significant digits, units in the header, the same numbers as page and report."""
 
-import sys
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from prony.base.units import significant
+from prony.cli.console import wide_console
 from prony.measure.result import Row
 from prony.view.table import Column, TableRow, table
 
@@ -44,8 +43,7 @@ def print_rows(rows: Sequence[Row]) -> None:
         row = by_key[line.key]
         cells = [_cell(line, index) for index in shown]
         drawn.add_row(row.key[:10], row.model_prefix, f"{row.isl or '—'}/{row.osl or '—'}", *cells, _mark(row))
-    # A pipe has no width of its own; lines must not be cut for whoever reads them next.
-    Console(width=None if sys.stdout.isatty() else 200).print(drawn)
+    wide_console().print(drawn)
     _print_legend(rows)
 
 
