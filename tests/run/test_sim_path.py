@@ -7,6 +7,7 @@ import pytest
 from prony.base.model import read_model
 from prony.measure.result import Result
 from prony.recipe.deployment import Deployment, ModelRef, Probe, Role
+from prony.sim.service import VERSION
 from tests.run.conftest import Bench
 from tests.run.kit import TOPOLOGY, ended, make_job
 
@@ -33,6 +34,7 @@ def test_sound_server_gives_exact_tokens_and_is_marked_as_simulated(bench: Bench
     assert bench.run(folder).returncode == 0, ended(folder)
     row = read_model(folder.result_file, Result).row
     assert row.simulated
+    assert row.engine_version == VERSION
     assert row.value("requests_completed") == 8
     assert row.value("output_tokens") == 32
     assert row.value("ttft", "p50") == pytest.approx(0.02, abs=0.015)

@@ -14,6 +14,7 @@ import orjson
 from prony.base.clock import Clock
 from prony.base.errors import LaunchError
 from prony.recipe.deployment import Deployment, Role
+from prony.recipe.engines import version
 from prony.run import model, procfs
 from prony.run.process import Process, Supervisor
 
@@ -86,7 +87,8 @@ def _start_once(deployment: Deployment, owner: Supervisor, job: str, clock: Cloc
     _await_ready(replicas, owner, clock)
     entry = next(one for one in replicas if one.role.name == deployment.entry_role)
     port = entry.ports[entry.role.ready.port]
-    return Server(f"http://{HOST}:{port}", tuple(replicas), _version(port))
+    announced = version.find(owner.pump.head(entry.process.name))
+    return Server(f"http://{HOST}:{port}", tuple(replicas), announced or _version(port))
 
 
 def bind(text: str, values: Mapping[str, str], what: str) -> str:
@@ -203,7 +205,7 @@ def _version(port: int) -> str | None:
             answer = orjson.loads(body) if body else None
         except orjson.JSONDecodeError:
             continue
-        version = answer.get(field) if isinstance(answer, dict) else None
-        if isinstance(version, str) and "unknown" not in version:  # a build outside its repository: b0-unknown
-            return version
+        said = answer.get(field) if isinstance(answer, dict) else None
+        if isinstance(said, str) and "unknown" not in said:  # a build outside its repository: b0-unknown
+            return said
     return None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 LIMIT_BYTES = 64 * 2**20
+HEAD_LINES = 12
 TAIL_LINES = 12
 _LINE_BYTES = 64 * 2**10
 _DRAIN_ROUNDS = 256
@@ -71,6 +72,12 @@ class LogPump:
             return ""
         return b"\n".join((*stream.tail, self.redact(stream.partial))).decode(errors="replace").strip()
 
+    def head(self, name: str) -> str:
+        """Return the first lines of a stream, secrets blanked."""
+        self.drain()
+        stream = self._streams.get(name)
+        return b"\n".join(stream.head).decode(errors="replace") if stream else ""
+
     def file(self, name: str) -> Path:
         """Return where the output of a stream goes now."""
         return (self._directory or Path()) / f"{name}.log"
@@ -115,7 +122,9 @@ class LogPump:
 
     def _write(self, stream: "_Stream", lines: bytes) -> None:
         clean = self.redact(lines)
-        stream.tail.extend(clean.splitlines())
+        lines = clean.splitlines()
+        stream.head += lines[: HEAD_LINES - len(stream.head)] if len(stream.head) < HEAD_LINES else []
+        stream.tail.extend(lines)
         if self._directory is None or self.fault is not None:
             return
         try:
@@ -125,12 +134,13 @@ class LogPump:
 
 
 class _Stream:
-    """One pipe, its unfinished line, its last lines, and the file that it goes to."""
+    """One pipe, its unfinished line, its first and last lines, and the file that it goes to."""
 
     def __init__(self, name: str, pipe: IO[bytes]) -> None:
         self.name = name
         self.pipe = pipe
         self.partial = b""
+        self.head: list[bytes] = []
         self.tail: deque[bytes] = deque(maxlen=TAIL_LINES)
         self._file: IO[bytes] | None = None
         self._left = 0
