@@ -122,9 +122,9 @@ class LogPump:
 
     def _write(self, stream: "_Stream", lines: bytes) -> None:
         clean = self.redact(lines)
-        lines = clean.splitlines()
-        stream.head += lines[: HEAD_LINES - len(stream.head)] if len(stream.head) < HEAD_LINES else []
-        stream.tail.extend(lines)
+        found = clean.splitlines()
+        stream.head += found[: HEAD_LINES - len(stream.head)] if len(stream.head) < HEAD_LINES else []
+        stream.tail.extend(found)
         if self._directory is None or self.fault is not None:
             return
         try:
