@@ -94,7 +94,7 @@ def test_a_client_that_sends_late_is_told_so() -> None:
 
 
 def test_merged_reads_and_user_stamps_are_told() -> None:
-    facts = client(clock="user", merged_reads=200, loop_lag_p99_s=0.002)
+    facts = client(clock="user", merged_reads=200, loop_lag_p99_s=0.02)
     found = verdicts(dataclasses.replace(closed_loop(40, 4), client=facts))
     assert found["stamp-clock"].severity == "info"
     assert found["merged-reads"].severity == "warn" and "20.0%" in found["merged-reads"].message
@@ -115,3 +115,11 @@ def test_cached_tokens_beyond_the_input_warn() -> None:
 def test_every_verdict_says_what_to_do() -> None:
     log = make_log([Made(sent=0, tokens_at=[50], output=11, input=50, fault=Fault.OK)], facts=client(clock="user"))
     assert verdicts(log) and all(found.fix for found in verdicts(log).values())
+
+
+def test_tokens_that_the_server_sends_at_once_are_not_the_clients_fault() -> None:
+    prompt = client(merged_reads=500, loop_lag_p99_s=0.001)
+    made = [Made(sent=0, tokens_at=[10, 20, 20, 30, 30])]
+    assert "merged-reads" not in verdicts(make_log(made, facts=prompt))
+    late = client(merged_reads=500, loop_lag_p99_s=0.05)
+    assert verdicts(make_log(made, facts=late))["merged-reads"].severity == "warn"

@@ -37,9 +37,7 @@ class _Lines:
 
     def show(self, snapshot: Snapshot) -> None:
         for job in snapshot.jobs:
-            first = job.key not in self.seen
-            if self.seen.get(job.key) == job.state or (first and job.state in ("planned", "queued")):
-                self.seen.setdefault(job.key, job.state)
+            if job.state in ("planned", "queued", self.seen.get(job.key)):
                 continue
             self.seen[job.key] = job.state
             done = len(snapshot.jobs) - snapshot.left

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from prony.measure.eventlog import EventLog, Fault, Ints, Kind
+from prony.measure.eventlog import NEVER, EventLog, Fault, Ints, Kind
 from prony.measure.inflight import loaded_window, mean_in_flight, measured_window
 from prony.measure.result import Measurement
 from prony.measure.statistics import QUANTILES, Floats, batch_means_interval, percentiles
@@ -23,8 +23,9 @@ GENERATING = (Kind.CONTENT, Kind.REASONING, Kind.TOOL)
 class Generation:
     """The generating events of completed requests, and the completed requests themselves.
 
-    at, tokens, owner: per event: ns, tokens it carries (-1: unknown), index into the columns below.
-    sent, first, last: per completed request, ns; events: how many generating events; input_tokens, output_tokens: as
+    at, tokens, owner: per arrival: ns, tokens it brought (-1: unknown), index into the columns below. Events of a request
+    that share a stamp came in one read and are one arrival.
+    sent, first, last: per completed request, ns; events: how many arrivals; input_tokens, output_tokens: as
     the server counted them (-1: it did not say).
     """
 
@@ -68,14 +69,16 @@ def generation(log: EventLog) -> Generation:
     owner = np.repeat(np.arange(len(done)), counts)
     at = events.at[where]
     output, per_event = _tokens(events.tokens[where], owner, starts, counts, requests.output_counted[done])
+    arrivals = np.flatnonzero(np.diff(at, prepend=NEVER) | np.diff(owner, prepend=NEVER))
+    brought = np.add.reduceat(per_event, arrivals) if len(arrivals) else per_event
     return Generation(
-        at=at,
-        tokens=per_event,
-        owner=owner,
+        at=at[arrivals],
+        tokens=np.maximum(brought, NEVER),
+        owner=owner[arrivals],
         sent=requests.sent[done],
         first=at[starts],
         last=at[starts + counts - 1],
-        events=counts,
+        events=np.bincount(owner[arrivals], minlength=len(done)),
         input_tokens=requests.input_counted[done],
         output_tokens=output,
     )
@@ -121,14 +124,14 @@ def tpot_s(made: Generation) -> Floats:
 
 
 def itl_s(made: Generation) -> Floats:
-    """Return every inter-token latency in order of time: k values of g/k for an event of k tokens after a gap g."""
+    """Return every inter-token latency in order of time: k values of g/k for an arrival of k tokens after a gap g."""
     carrying = made.tokens > 0
     gap, tokens = _gaps(made, carrying)
     return np.repeat(gap / np.maximum(tokens, 1), tokens)
 
 
 def event_gap_s(made: Generation) -> Floats:
-    """Return every gap between generating events of a request in order of time, whatever tokens they carry."""
+    """Return every gap between arrivals of a request in order of time, whatever tokens they bring."""
     return _gaps(made, np.ones(len(made.at), dtype=np.bool_))[0]
 
 
