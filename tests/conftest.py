@@ -5,6 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no fault of the code under test.
+settings.register_profile("prony", deadline=None)
+settings.load_profile("prony")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 REQUIRE_ALL = os.environ.get("PRONY_REQUIRE_ALL") == "1"

@@ -24,8 +24,7 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
 def cli_page() -> str:
     """Return the page of all commands, as their --help prints it."""
     parts = ["# Commands\n\nGenerated from the code. Every command prints this with `--help`.\n"]
-    for parser in parsers(build_parser()):
-        parts.append(f"## {parser.prog}\n\n```text\n{parser.format_help().rstrip()}\n```\n")
+    parts += [f"## {one.prog}\n\n```text\n{one.format_help().rstrip()}\n```\n" for one in parsers(build_parser())]
     return "\n".join(parts)
 
 
@@ -37,7 +36,8 @@ def metrics_page() -> str:
         "|---|---|---|---|---|---|",
     ]
     parts += [
-        f"| `{m.key}` | {m.unit} | {m.better} | {m.denominator} | `{m.definition}` | **{m.en}** ({m.zh}). {m.explain_en} |"
+        f"| `{m.key}` | {m.unit} | {m.better} | {m.denominator} | `{m.definition}` "
+        f"| **{m.en}** ({m.zh}). {m.explain_en} |"
         for m in METRICS
     ]
     return "\n".join(parts) + "\n"

@@ -72,9 +72,9 @@ def report(rows: tuple[Row, ...], tmp_path_factory: pytest.TempPathFactory) -> s
     return path.as_uri()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
-    """One browser for all tests."""
+    """One browser for all tests of a module; while it is open the thread has a running event loop."""
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM))
         yield opened

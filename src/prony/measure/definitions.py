@@ -23,8 +23,8 @@ GENERATING = (Kind.CONTENT, Kind.REASONING, Kind.TOOL)
 class Generation:
     """The generating events of completed requests, and the completed requests themselves.
 
-    at, tokens, owner: per arrival: ns, tokens it brought (-1: unknown), index into the columns below. Events of a request
-    that share a stamp came in one read and are one arrival.
+    at, tokens, owner: per arrival: ns, tokens it brought (-1: unknown), index into the columns below. Events of a
+    request that share a stamp came in one read and are one arrival.
     sent, first, last: per completed request, ns; events: how many arrivals; input_tokens, output_tokens: as
     the server counted them (-1: it did not say).
     """

@@ -255,8 +255,8 @@ def merged_reads(case: Case) -> Iterator[Finding]:
         yield _verdict(
             "merged-reads",
             "warn",
-            f"{share:.1%} of reads held more than one event while the client was {duration(client.loop_lag_p99_s)} late (p99):"
-            " events share time stamps that they may not share on the wire",
+            f"{share:.1%} of reads held more than one event while the client was {duration(client.loop_lag_p99_s)} late"
+            " (p99): events share time stamps that they may not share on the wire",
             "read the tail of inter-token latency with care, or give the client cores of its own",
         )
 
