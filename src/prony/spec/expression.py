@@ -49,6 +49,15 @@ def check(text: str, names: Collection[str]) -> None:
         _parse(hole[1], names)
 
 
+def check_whole(text: str, names: Collection[str]) -> None:
+    """Raise ConfigError if a text can't be one integer, written out or as an expression over these names."""
+    hole = _HOLE.fullmatch(text.strip())
+    if hole:
+        _parse(hole[1], names)
+    else:
+        evaluate_whole(text, dict.fromkeys(names, 1))
+
+
 def _refuse_unclosed(text: str) -> None:
     if "${" in _HOLE.sub("", text):
         raise ConfigError(f"{text!r} has a '${{' that is not closed or holds braces", fix="write ${expression}")

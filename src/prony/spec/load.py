@@ -7,6 +7,10 @@ from pydantic import Field
 from prony.base.model import Frozen
 
 
+LOAD_NAMES = ("conc", "isl", "osl")
+"""What the expressions of load rules may name."""
+
+
 class LoadPlan(Frozen):
     """A literal closed-loop load. Lengths in tokens, drawn uniformly from [int(range_ratio * L), L]."""
 
