@@ -3,6 +3,7 @@
 import http.client
 import importlib.util
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -57,15 +58,16 @@ def free_port() -> int:
 
 
 class Server:
-    """The example's server, started by its own argv."""
+    """The example's server, started by its own argv and environment."""
 
     def __init__(self, deployment: Deployment, model_dir: Path, log: Path) -> None:
         self.port = free_port()
         self.log = log
         bound = {"{python}": sys.executable, "{port:http}": str(self.port)}
         argv = [bound.get(word, word.replace("{model_dir}", str(model_dir))) for word in deployment.roles[0].argv]
+        env = os.environ | {variable.name: variable.value for variable in deployment.roles[0].env}
         with log.open("wb") as output:
-            self.process = subprocess.Popen(argv, stdout=output, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(argv, env=env, stdout=output, stderr=subprocess.STDOUT)
 
     def wait_ready(self) -> None:
         deadline = time.monotonic() + START_S
