@@ -107,3 +107,10 @@ def test_several_entry_replicas_without_a_router_are_refused() -> None:
 
     with pytest.raises(PlanError, match="exactly one"):
         plan((point(1),), wide, RULES, "", "")
+
+
+def test_where_a_model_lies_is_not_part_of_the_work() -> None:
+    here = deploy(point())
+    there = here.model_copy(update={"model": here.model.model_copy(update={"location": "path:/elsewhere"})})
+    other = here.model_copy(update={"model": here.model.model_copy(update={"revision": "other"})})
+    assert here.key == there.key != other.key

@@ -83,6 +83,8 @@ class Deployment(Frozen):
 
     @property
     def key(self) -> str:
-        """Digest of the resolved content; names and places are not in it."""
-        plain = self.model_dump(mode="json", exclude={"origins", "recipe", "engine_version"})
+        """Digest of the resolved content; names and places are not in it (a model is its id, revision and files)."""
+        plain = self.model_dump(
+            mode="json", exclude={"origins": True, "recipe": True, "engine_version": True, "model": {"location"}}
+        )
         return digest({"schema": "prony.deployment/1", **plain})

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from prony.base.model import Frozen
 
-
 LOAD_NAMES = ("conc", "isl", "osl")
 """What the expressions of load rules may name."""
 
