@@ -1,0 +1,17 @@
+"""Foreign text made safe: for a terminal, and for a spreadsheet."""
+
+import re
+
+# C0 without newline and tab, DEL, C1; Unicode's bidirectional overrides, which reorder what a reader sees.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def printable(text: str) -> str:
+    """Return text that cannot steer a terminal: each control character but newline and tab becomes U+FFFD."""
+    return _CONTROL.sub("\ufffd", text)
+
+
+def cell(text: str) -> str:
+    """Return text as a CSV cell: with an apostrophe in front where a spreadsheet would run it as a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
