@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from prony.base.errors import ConfigError
 from prony.base.yamldoc import parse_yaml
 
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc-_ 1", min_size=1), inner, max_size=4),
@@ -44,6 +47,9 @@ def test_merge_keys_keep_the_line_of_their_source() -> None:
         ("a: *nowhere\n", "x.yaml:1", "not YAML"),
         ("a: &x [*x]\n", "x.yaml:1", "an alias that contains itself"),
         ("a: \x00\n", "x.yaml", "not YAML"),
+        ("a: " + "[" * 600 + "]" * 600, "x.yaml:1", "nested more than 64 levels deep"),
+        ("a: " + "[" * 100_000, "x.yaml", "YAML"),
+        (LAUGHS, "x.yaml:6", "aliases make"),
         ("a: 2026-13-77\n", "x.yaml:1", "cannot be read as timestamp"),
     ],
 )

@@ -48,3 +48,12 @@ def test_nothing_to_run_is_an_error_not_an_empty_sweep() -> None:
     empty = GOOD.split("      search-space:")[0] + "      search-space: []\n"
     with pytest.raises(PlanError, match="nothing to run: k1: no points"):
         expand(master(empty).keys, RUNNERS)
+
+
+def test_more_devices_than_a_node_has_are_refused_before_anything_starts() -> None:
+    node = parse_yaml(
+        "labels: {h200: [n]}\nhardware: {h200: {available-cpu-dram-mib: 1, gpus-per-node: 4}}\n", "r.yaml"
+    )
+    with pytest.raises(ConfigError) as caught:
+        expand(master(GOOD).keys, read_runners(node))
+    assert "m.yaml:1 k1: TP8 EP8 needs 8 devices, a node of runner 'h200' has 4 (r.yaml:1)" in str(caught.value)

@@ -31,14 +31,22 @@ def _explain(detail: ErrorDetails, kind: type[BaseModel], value: YamlMap, what: 
     if detail["type"] == "extra_forbidden":
         guess = difflib.get_close_matches(name, allowed, n=1)
         hint = f" (did you mean '{guess[0]}'?)" if guess else ""
-        return ConfigError(f"{place}: '{name}' is not a field{hint}", allowed=", ".join(allowed))
+        fix = f"write '{guess[0]}'" if guess else f"remove '{name}'"
+        return ConfigError(f"{place}: '{name}' is not a field{hint}", allowed=", ".join(allowed), fix=fix)
     if detail["type"] == "missing":
         return ConfigError(f"{place}: '{name}' is missing", allowed=", ".join(allowed), fix=f"add '{name}: …'")
     message = detail["msg"].removeprefix("Value error, ")
     field = ".".join(str(part) for part in loc)
-    given = "" if isinstance(detail["input"], dict | list) else f" (given: {detail['input']!r})"
+    given = "" if isinstance(detail["input"], dict | list) else f" (given: {_short(detail['input'])})"
     subject = f"'{field}' " if field else ""
-    return ConfigError(f"{place}: {subject}{message[:1].lower()}{message[1:]}{given}")
+    fix = f"mend '{name}' in line {line} of {value.file}" if name else ""
+    return ConfigError(f"{place}: {subject}{message[:1].lower()}{message[1:]}{given}", fix=fix)
+
+
+def _short(value: object) -> str:
+    """Show a value as written in Python, cut where it would fill the screen."""
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "a number of more than 40 digits"
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def line_at(value: YamlMap, loc: tuple[int | str, ...]) -> int:

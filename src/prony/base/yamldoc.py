@@ -9,6 +9,9 @@ from prony.base.errors import ConfigError
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE_TAG = "tag:yaml.org,2002:merge"
+MAX_DEPTH = 64
+# Aliases may make a document this many times larger than it is written, and no more.
+MAX_GROWTH, SMALL_ENOUGH = 10, 100_000
 
 
 class YamlMap(dict[str, Any]):
@@ -51,6 +54,8 @@ def parse_yaml(text: str, file: str) -> YamlMap:
     """Read YAML text that must hold one mapping; `file` names it in errors. Raises ConfigError with file:line."""
     try:
         node = yaml.compose(text, _Loader)
+    except RecursionError:
+        raise ConfigError(f"{file}: nested too deeply", allowed=f"{MAX_DEPTH} levels", fix="flatten it") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -66,24 +71,44 @@ def parse_yaml(text: str, file: str) -> YamlMap:
 
 
 class _Builder:
-    """Turns composed nodes into plain values that keep their lines."""
+    """Turns composed nodes into plain values that keep their lines; an aliased node is built once."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.scalars = yaml.constructor.SafeConstructor()
         self.open: set[int] = set()
+        self.built: dict[int, tuple[Any, int]] = {}
+        self.written = 0
 
     def build(self, node: yaml.Node) -> Any:
+        return self.sized(node)[0]
+
+    def sized(self, node: yaml.Node) -> tuple[Any, int]:
+        """Return a node's value and how many nodes it holds with every alias written out."""
         if isinstance(node, yaml.ScalarNode):
-            return self.scalar(node)
-        if id(node) in self.open:
-            raise ConfigError(
-                f"{self.file}:{node.start_mark.line + 1}: an alias that contains itself", fix="write it out"
-            )
-        self.open.add(id(node))
-        value = self.mapping(node) if isinstance(node, yaml.MappingNode) else self.sequence(node)
+            self.written += 1
+            return self.scalar(node), 1
+        known = self.built.get(id(node))
+        if known is not None:
+            return known
+        self.enter(node)
+        value, size = self.mapping(node) if isinstance(node, yaml.MappingNode) else self.sequence(node)
         self.open.discard(id(node))
-        return value
+        if size > MAX_GROWTH * self.written + SMALL_ENOUGH:
+            raise self.fault(node, f"aliases make {size} values of {self.written}", "write out what is meant")
+        self.built[id(node)] = value, size
+        return value, size
+
+    def enter(self, node: yaml.Node) -> None:
+        self.written += 1
+        if id(node) in self.open:
+            raise self.fault(node, "an alias that contains itself", "write it out")
+        if len(self.open) >= MAX_DEPTH:
+            raise self.fault(node, f"nested more than {MAX_DEPTH} levels deep", "flatten it")
+        self.open.add(id(node))
+
+    def fault(self, node: yaml.Node, message: str, fix: str) -> ConfigError:
+        return ConfigError(f"{self.file}:{node.start_mark.line + 1}: {message}", fix=fix)
 
     def scalar(self, node: yaml.ScalarNode) -> Any:
         if node.tag == "tag:yaml.org,2002:str":
@@ -97,36 +122,41 @@ class _Builder:
                 fix="put it in quotes if text is meant",
             ) from None
 
-    def sequence(self, node: yaml.Node) -> YamlList:
+    def sequence(self, node: yaml.Node) -> tuple[YamlList, int]:
         items = YamlList(node.start_mark.line + 1)
+        total = 1
         for child in node.value:
-            items.append(self.build(child))
+            value, size = self.sized(child)
+            items.append(value)
             items.lines.append(child.start_mark.line + 1)
-        return items
+            total += size
+        return items, total
 
-    def mapping(self, node: yaml.MappingNode) -> YamlMap:
+    def mapping(self, node: yaml.MappingNode) -> tuple[YamlMap, int]:
         result = YamlMap(self.file, node.start_mark.line + 1)
         merged: list[YamlMap] = []
+        total = 1
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
+            value, size = self.sized(value_node)
+            total += size
             if key_node.tag == _MERGE_TAG:
-                merged.extend(self.merge_sources(value_node, line))
+                merged.extend(self.merge_sources(value, line))
                 continue
             key = self.key(key_node, line)
             if key in result:
-                first = result.lines[key]
                 raise ConfigError(
-                    f"{self.file}:{line}: '{key}' stands here twice (first at line {first})",
+                    f"{self.file}:{line}: '{key}' stands here twice (first at line {result.lines[key]})",
                     fix="keep one of the two; the last would silently win",
                 )
-            result[key] = self.build(value_node)
+            result[key] = value
             result.lines[key] = line
         for source in merged:
             for key, value in source.items():
                 if key not in result:
                     result[key] = value
                     result.lines[key] = source.lines[key]
-        return result
+        return result, total
 
     def key(self, node: yaml.Node, line: int) -> str:
         if not isinstance(node, yaml.ScalarNode):
@@ -134,8 +164,7 @@ class _Builder:
         value = self.scalar(node)
         return value if isinstance(value, str) else str(node.value)
 
-    def merge_sources(self, node: yaml.Node, line: int) -> list[YamlMap]:
-        value = self.build(node)
+    def merge_sources(self, value: Any, line: int) -> list[YamlMap]:
         sources = value if isinstance(value, YamlList) else [value]
         if not all(isinstance(source, YamlMap) for source in sources):
             raise ConfigError(f"{self.file}:{line}: '<<' can only merge mappings", fix="point it at a mapping")

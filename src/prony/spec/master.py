@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, Strict, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, Strict, model_validator
 
 from prony.base.errors import ConfigError
 from prony.base.finding import Where
@@ -13,9 +13,24 @@ from prony.base.validate import validate
 from prony.base.yamldoc import YamlMap, load_yaml
 from prony.spec.point import KvOffload, RoleName, RolePool, Router, Setting, SpecDecoding, Topology
 
+MAX_CONCURRENCY = 65_536
+MAX_TOKENS = 10_000_000
+MAX_DEVICES = 100_000
+
+
+def _no_bool(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be a whole number, not true or false")
+    return value
+
+
 Text = Annotated[str, Field(min_length=1)]
-Size = Annotated[int, Field(gt=0)]
-StrictSize = Annotated[int, Strict(), Field(gt=0)]
+# The reference reads "8" as 8 here, and so do we; it also takes true, 0 and -1, and there we do not follow.
+Size = Annotated[int, BeforeValidator(_no_bool), Field(gt=0, le=MAX_DEVICES)]
+Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=0, le=MAX_DEVICES)]
+Tokens = Annotated[int, BeforeValidator(_no_bool), Field(gt=0, le=MAX_TOKENS)]
+StrictSize = Annotated[int, Strict(), Field(gt=0, le=MAX_DEVICES)]
+Users = Annotated[int, BeforeValidator(_no_bool), Field(le=MAX_CONCURRENCY)]
 
 
 def _kebab(name: str) -> str:
@@ -47,9 +62,9 @@ class RouterEntry(_Dialect):
 class Concurrency(_Dialect):
     """Exactly one of `conc-list` and `conc-start` + `conc-end`."""
 
-    conc_list: tuple[int, ...] | None = None
-    conc_start: int | None = None
-    conc_end: int | None = None
+    conc_list: tuple[Users, ...] | None = None
+    conc_start: Users | None = None
+    conc_end: Users | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -81,7 +96,7 @@ class Concurrency(_Dialect):
 class _Spread(_Dialect):
     """How one replica is spread over devices."""
 
-    tp: int
+    tp: Size
     pp: StrictSize = 1
     dcp_size: StrictSize = 1
     pcp_size: StrictSize = 1
@@ -96,8 +111,8 @@ class _Spread(_Dialect):
 class Worker(_Spread):
     """The replicas of one role in a multi-node entry."""
 
-    num_worker: int
-    ep: int
+    num_worker: Count
+    ep: Size
     dp_attn: bool
     hardware: Text | None = None
     additional_settings: tuple[str, ...] = ()
@@ -118,7 +133,7 @@ def _setting(text: str) -> Setting:
 class SingleFixedEntry(Concurrency, _Spread):
     """A search-space entry of a fixed-length scenario on one node."""
 
-    ep: int | None = None
+    ep: Size | None = None
     dp_attn: bool | None = None
     spec_decoding: SpecDecoding = "none"
     router: RouterEntry | None = None
@@ -193,7 +208,7 @@ class SingleAgenticEntry(Concurrency, _Offload, _Spread):
     """A search-space entry of an agentic scenario on one node."""
 
     kv_offloading: Literal["none", "dram"]
-    ep: int | None = None
+    ep: Size | None = None
     dp_attn: bool | None = None
     spec_decoding: SpecDecoding = "none"
     router: RouterEntry | None = None
@@ -211,8 +226,8 @@ class MultiAgenticEntry(Concurrency, _Offload, _Workers):
 
 
 class _FixedItem(_Dialect):
-    isl: int
-    osl: int
+    isl: Tokens
+    osl: Tokens
 
 
 class SingleFixedItem(_FixedItem):

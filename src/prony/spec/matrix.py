@@ -16,7 +16,7 @@ from prony.spec.master import (
     SingleFixedEntry,
 )
 from prony.spec.point import FixedSeqLen, KvOffload, Point, Router, Workload
-from prony.spec.runners import Runners
+from prony.spec.runners import RunnerLabel, Runners
 
 SearchEntry = SingleFixedEntry | MultiFixedEntry | SingleAgenticEntry | MultiAgenticEntry
 
@@ -56,9 +56,10 @@ def expand(keys: Sequence[MasterKey], runners: Runners) -> Matrix:
     points: list[Point] = []
     left_out: list[str] = []
     for item in keys:
-        runners.label(item.entry.runner, f"{item.where} {item.key}")
+        label = runners.label(item.entry.runner, f"{item.where} {item.key}")
         before = len(points)
         points.extend(_fixed_points(item.key, item.entry))
+        _check_size(item, label, points[before:])
         if item.entry.scenarios.agentic_coding:
             left_out.append(f"{item.key}: agentic-coding")
         elif len(points) == before:
@@ -67,6 +68,20 @@ def expand(keys: Sequence[MasterKey], runners: Runners) -> Matrix:
         names = ", ".join(left_out) or "the selection is empty"
         raise PlanError(f"nothing to run: {names}", fix="choose keys with a fixed-seq-len scenario with --keys")
     return Matrix(points=tuple(points), left_out=tuple(left_out))
+
+
+def _check_size(item: MasterKey, label: RunnerLabel, points: Sequence[Point]) -> None:
+    """Refuse what cannot fit: on one node no more devices than it has."""
+    if item.entry.multinode or label.hardware is None:
+        return
+    there = label.hardware.gpus_per_node
+    for point in points:
+        if point.topology.gpus > there:
+            raise ConfigError(
+                f"{item.where} {item.key}: {point.topology.label} needs {point.topology.gpus} devices, "
+                f"a node of runner '{label.name}' has {there} ({label.where})",
+                fix="lower tp, pp or pcp-size, or use another runner",
+            )
 
 
 def _fixed_points(key: str, entry: MasterEntry) -> Iterator[Point]:
