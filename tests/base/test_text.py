@@ -16,7 +16,8 @@ def test_words_of_any_script_and_lines_are_printed_as_they_are() -> None:
     assert printable("Ünïcode 模型\n\tnext — 27.0\u2009ms") == "Ünïcode 模型\n\tnext — 27.0\u2009ms"
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
 def test_no_text_cell_begins_as_a_formula(start: str) -> None:
-    assert cell(f"{start}cmd|'/c calc'!A1") == f"'{start}cmd|'/c calc'!A1"
+    made = cell(f"{start}cmd|'/c calc'!A1")
+    assert made.startswith("'") and made.endswith("cmd|'/c calc'!A1") and "\r" not in made
     assert cell("a=b") == "a=b"

@@ -1,5 +1,8 @@
 """The event log on disk: read back as written, whole or refused."""
 
+import io
+import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prony.base.errors import LaunchError, MeasurementError
-from prony.measure.eventlog import ClientFacts, EventLog, Events, Requests, column_names
+from prony.measure import storage
+from prony.measure.eventlog import ClientFacts, EventLog, Events, Fault, Kind, Requests, column_names
 from prony.measure.storage import read_log, write_log
 
 FACTS = ClientFacts(
@@ -32,7 +36,10 @@ def a_log(requests: int = 5, events: int = 4) -> EventLog:
     columns = {name: rng.integers(-1, 1 << 50, requests) for name in column_names(Requests)}
     rows = {name: rng.integers(-1, 1 << 50, requests * events) for name in column_names(Events)}
     rows["request"] = np.repeat(np.arange(requests), events)
-    return EventLog(4, FACTS, Requests(**columns), Events(**rows), ((1, "status 503: überlastet"),))
+    columns["fault"] = rng.integers(0, len(Fault), requests)
+    rows["kind"] = rng.integers(0, len(Kind), requests * events)
+    messages = ((requests - 1, "status 503: überlastet"),) if requests else ()
+    return EventLog(4, FACTS, Requests(**columns), Events(**rows), messages)
 
 
 def same(one: EventLog, other: EventLog) -> bool:
@@ -79,6 +86,60 @@ def test_an_event_of_an_unknown_request_is_refused(tmp_path: Path) -> None:
     write_log(tmp_path / "events.npz", bad)
     with pytest.raises(MeasurementError, match="not in the log"):
         read_log(tmp_path / "events.npz")
+
+
+def rewrite(path: Path, change: Callable[[dict[str, np.ndarray]], object]) -> None:
+    """Write the arrays of a log again, changed."""
+    with np.load(path) as arrays:
+        content = dict(arrays)
+    change(content)
+    np.savez_compressed(path, **content)
+
+
+FOREIGN: dict[str, Callable[[dict[str, np.ndarray]], object]] = {
+    "floats": lambda log: log.update({"events.at": log["events.at"].astype(float)}),
+    "a table in a column": lambda log: log.update({"events.at": log["events.at"].reshape(2, -1)}),
+    "a short column": lambda log: log.update({"events.at": log["events.at"][1:]}),
+    "a missing column": lambda log: log.pop("events.at"),
+    "one array more": lambda log: log.update(more=np.zeros(3)),
+    "objects": lambda log: log.update({"events.at": np.array([{"a": 1}] * 20, dtype=object)}),
+    "an unknown fault": lambda log: log["requests.fault"].fill(99),
+    "an unknown kind": lambda log: log["events.kind"].fill(-7),
+    "an instant beyond all": lambda log: log["events.at"].fill(np.iinfo(np.int64).max),
+    "an event of no request": lambda log: log["events.request"].fill(-1),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_arrays_that_no_client_writes_are_refused(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "events.npz"
+    write_log(path, a_log())
+    rewrite(path, FOREIGN[what])
+    with pytest.raises(MeasurementError, match=r"events\.npz: damaged event log"):
+        read_log(path)
+
+
+def test_an_array_that_declares_more_than_it_holds_is_refused_before_memory_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "events.npz"
+    write_log(path, a_log())
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    huge = io.BytesIO()
+    np.lib.format.write_array_header_1_0(huge, {"descr": "<i8", "fortran_order": False, "shape": (10**15,)})
+    members["events.at.npy"] = huge.getvalue() + b"\0" * 160
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(MeasurementError, match="not as long as it says"):
+        read_log(path)
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "events.npz"
+    write_log(path, a_log(requests=1000, events=40))
+    monkeypatch.setattr(storage, "MOST_BYTES", 100_000)
+    with pytest.raises(MeasurementError, match="unpacks to more than"):
+        read_log(path)
 
 
 def test_a_missing_log_is_a_measurement_error(tmp_path: Path) -> None:

@@ -123,3 +123,8 @@ def test_tokens_that_the_server_sends_at_once_are_not_the_clients_fault() -> Non
     assert "merged-reads" not in verdicts(make_log(made, facts=prompt))
     late = client(merged_reads=500, loop_lag_p99_s=0.05)
     assert verdicts(make_log(made, facts=late))["merged-reads"].severity == "warn"
+
+
+def test_a_wall_clock_that_was_set_while_measuring_is_told() -> None:
+    found = verdicts(make_log([Made(sent=0, tokens_at=[10, 20])], facts=client(clock_steps=2)))["clock-steps"]
+    assert found.severity == "warn" and "2 times" in found.message

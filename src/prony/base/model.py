@@ -12,9 +12,9 @@ from prony.base.files import write_atomic
 
 
 class Frozen(BaseModel):
-    """Base of every type that crosses a border: immutable, unknown fields refused."""
+    """Base of every type that crosses a border: immutable, unknown fields refused, numbers finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
 
 
 ModelT = TypeVar("ModelT", bound=Frozen)
@@ -40,7 +40,9 @@ def write_model(path: Path, value: Frozen) -> None:
 def read_model(path: Path, kind: type[ModelT]) -> ModelT:
     """Read a model from a JSON file. Raises ConfigError that names the file, the field and the fault."""
     try:
-        return kind.model_validate_json(path.read_bytes())
+        value = kind.model_validate_json(path.read_bytes())
+        canonical_json(value)
+        return value
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file", fix=f"check the path; a {kind.__name__} was expected") from None
     except OSError as error:
@@ -48,6 +50,11 @@ def read_model(path: Path, kind: type[ModelT]) -> ModelT:
     except ValidationError as error:
         raise ConfigError(
             f"{path}: not a valid {kind.__name__}: {first_fault(error)}",
+            fix="write it again with the same version of prony",
+        ) from None
+    except TypeError:
+        raise ConfigError(
+            f"{path}: not a valid {kind.__name__}: a whole number of more than 64 bits",
             fix="write it again with the same version of prony",
         ) from None
 

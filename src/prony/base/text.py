@@ -4,7 +4,7 @@ import re
 
 # C0 without newline and tab, DEL, C1; Unicode's bidirectional overrides, which reorder what a reader sees.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def printable(text: str) -> str:
@@ -13,5 +13,5 @@ def printable(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return text as a CSV cell: with an apostrophe in front where a spreadsheet would run it as a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    """Return text as a CSV cell: printable, an apostrophe in front where a spreadsheet would run it as a formula."""
+    return f"'{printable(text)}" if text.startswith(_FORMULA) else printable(text)

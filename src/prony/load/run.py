@@ -110,8 +110,6 @@ def _facts(
     details = []
     if clock.user_reads:
         details.append(f"{clock.user_reads} of {reads} reads had no kernel stamp")
-    if clock.steps:
-        details.append(f"the machine's wall clock was set {clock.steps} times while measuring")
     return ClientFacts(
         clock="kernel" if clock.kernel_reads * 100 >= reads * 99 and reads else "user",
         loop_lag_p99_s=_p99_s(lags_ns),
@@ -124,6 +122,7 @@ def _facts(
         connect_mean_s=connections.connect_ns / 1e9 / max(1, connections.opened),
         started_unix_s=started_unix_s,
         prompt_lengths=lengths,
+        clock_steps=clock.steps,
         detail="; ".join(details),
     )
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from prony.base.errors import MeasurementError
 from prony.measure.eventlog import NEVER, EventLog, Fault, Ints, Kind
 from prony.measure.inflight import loaded_window, mean_in_flight, measured_window
 from prony.measure.result import Measurement
 from prony.measure.statistics import QUANTILES, Floats, batch_means_interval, percentiles
 
 DEFINITIONS = "prony.definitions/1"
+MOST_TOKENS = 200_000_000
 GENERATING = (Kind.CONTENT, Kind.REASONING, Kind.TOOL)
 
 
@@ -124,9 +126,17 @@ def tpot_s(made: Generation) -> Floats:
 
 
 def itl_s(made: Generation) -> Floats:
-    """Return every inter-token latency in order of time: k values of g/k for an arrival of k tokens after a gap g."""
+    """Return every inter-token latency in order of time: k values of g/k for an arrival of k tokens after a gap g.
+
+    Raises MeasurementError when the counted tokens are more than any load has.
+    """
     carrying = made.tokens > 0
     gap, tokens = _gaps(made, carrying)
+    if float(tokens.sum(dtype=np.float64)) > MOST_TOKENS:
+        raise MeasurementError(
+            f"the server counts more than {MOST_TOKENS:,} tokens in one load",
+            fix="its token counts are wrong: look at the usage events in its streams",
+        )
     return np.repeat(gap / np.maximum(tokens, 1), tokens)
 
 

@@ -46,7 +46,8 @@ class Fault(IntEnum):
 class ClientFacts(Frozen):
     """What the client says of itself, so that nobody has to trust it.
 
-    clock: `kernel` (SO_TIMESTAMPNS receive stamps) or `user`. Lags and CPU in seconds.
+    clock: `kernel` (SO_TIMESTAMPNS receive stamps) or `user`. Lags and CPU in seconds. clock_steps: how often the
+    machine's wall clock was set while measuring.
     """
 
     clock: Literal["kernel", "user"]
@@ -60,6 +61,7 @@ class ClientFacts(Frozen):
     connect_mean_s: float
     started_unix_s: float
     prompt_lengths: Literal["token-ids", "server-tokenizer", "approximate"]
+    clock_steps: int = 0
     detail: str = ""
 
 

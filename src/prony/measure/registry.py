@@ -127,6 +127,30 @@ METRICS: tuple[Metric, ...] = (
 
 _BY_KEY = {metric.key: metric for metric in METRICS}
 
+# No server, meter or count of today comes near these bounds (published rows reach 3e4 tok/s/GPU, 1e3 W, 1e3 s).
+_PLAUSIBLE: dict[Unit, tuple[float, float]] = {
+    "s": (0.0, 1e6),
+    "tok/s": (0.0, 1e11),
+    "tok/s/GPU": (0.0, 1e7),
+    "tok/s/user": (0.0, 1e7),
+    "req/s": (0.0, 1e7),
+    "1": (0.0, 1e4),
+    "W": (0.0, 1e5),
+    "J/tok": (0.0, 1e6),
+    "requests": (0.0, 1e9),
+    "tokens": (0.0, 1e15),
+}
+
+
+def is_metric(key: str) -> bool:
+    """Return whether a metric of that key is registered."""
+    return key in _BY_KEY
+
+
+def plausible(key: str) -> tuple[float, float]:
+    """Return the least and the greatest value, in its unit, that a statistic of a metric can have."""
+    return _PLAUSIBLE[metric(key).unit]
+
 
 def metric(key: str) -> Metric:
     """Return a metric by key. Raises ConfigError that lists the known ones."""

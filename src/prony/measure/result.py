@@ -1,24 +1,44 @@
 """Results and rows: what a job measured, whether it is valid, and where it comes from."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
 
 from prony.base.finding import Finding
 from prony.base.model import Frozen
+from prony.measure.registry import is_metric
 from prony.spec.point import SpecDecoding, Topology
+
+MOST = 1_000_000_000
+"""The greatest count that a row may state: devices, tokens of a request, requests in flight."""
+Count = Annotated[int, Field(ge=0, le=MOST)]
+STATS = ("mean", "std", "p50", "p90", "p95", "p99", "p999", "value")
+
+
+def _registered(key: str) -> str:
+    if not is_metric(key):
+        raise ValueError(f"'{key}' is not a metric")
+    return key
+
+
+def _known_stat(stat: str) -> str:
+    if stat not in STATS:
+        raise ValueError(f"'{stat}' is not a statistic: {', '.join(STATS)}")
+    return stat
 
 
 class Measurement(Frozen):
-    """One number. `metric` is a registry key, unit as registered there.
+    """One finite number. `metric` is a registry key, unit as registered there.
 
     stat: mean, std, p50, p90, p95, p99, p999 or value; ci95: interval of the mean or of the value; n: how many
     observations stand behind it; supported: false for a percentile with n < 10 / (1 - q).
     """
 
-    metric: str
-    stat: str
+    metric: Annotated[str, AfterValidator(_registered)]
+    stat: Annotated[str, AfterValidator(_known_stat)]
     value: float
     ci95: tuple[float, float] | None = None
-    n: int | None = None
+    n: Count | None = None
     supported: bool = True
 
 
@@ -87,13 +107,13 @@ class Row(Frozen):
     disagg: bool
     multinode: bool
     topology: Topology
-    gpus_used: int
-    gpus_allocated: int | None = None
+    gpus_used: Count
+    gpus_allocated: Count | None = None
     workload: str
-    isl: int | None
-    osl: int | None
-    concurrency: int
-    repeat: int = 0
+    isl: Count | None
+    osl: Count | None
+    concurrency: Count
+    repeat: Count = 0
     image: str | None = None
     measured_at: str
     client: str

@@ -272,6 +272,18 @@ def stamp_clock(case: Case) -> Iterator[Finding]:
         )
 
 
+def clock_steps(case: Case) -> Iterator[Finding]:
+    """Kernel stamps are on the wall clock: when it is set, instants around the step rest on a correction."""
+    steps = case.log.client.clock_steps
+    if steps:
+        yield _verdict(
+            "clock-steps",
+            "warn",
+            f"the machine's wall clock was set {steps} time{'s' if steps > 1 else ''} while measuring",
+            "let the clock be slewed instead of set (chronyd, ntpd -x), then measure again",
+        )
+
+
 RULES: tuple[Rule, ...] = (
     failed_requests,
     counted_tokens,
@@ -284,4 +296,5 @@ RULES: tuple[Rule, ...] = (
     client_lag,
     merged_reads,
     stamp_clock,
+    clock_steps,
 )

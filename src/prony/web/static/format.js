@@ -7,6 +7,7 @@ export function significant(value, digits = 3) {
   if (value === null || value === undefined) return NOT_MEASURED;
   if (!Number.isFinite(value)) return String(value);
   if (value === 0) return "0";
+  if (Math.abs(value) >= 1e15 || Math.abs(value) < 1e-9) return value.toExponential(digits - 1);
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value))));
   const [whole, fraction] = Math.abs(value).toFixed(Math.min(decimals, 20)).split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
