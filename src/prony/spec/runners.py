@@ -28,12 +28,19 @@ class RunnerLabel(Frozen):
     where: Where
 
 
+class LabelHardware(Frozen):
+    """Hardware of a label that has no nodes."""
+
+    name: str
+    hardware: Hardware
+
+
 class Runners(Frozen):
     """The labels of a runners file, and labels for which it states hardware but no nodes."""
 
     file: str = ""
     labels: tuple[RunnerLabel, ...]
-    without_nodes: tuple[str, ...] = ()
+    without_nodes: tuple[LabelHardware, ...] = ()
 
     def label(self, name: str, where: str) -> RunnerLabel:
         """Return a label. Raises ConfigError when it is not declared."""
@@ -70,5 +77,9 @@ def read_runners(document: YamlMap) -> Runners:
         )
         for name, nodes in content.labels.items()
     )
-    without = tuple(name for name in content.hardware if name not in content.labels)
+    without = tuple(
+        LabelHardware(name=name, hardware=hardware)
+        for name, hardware in content.hardware.items()
+        if name not in content.labels
+    )
     return Runners(file=document.file, labels=labels, without_nodes=without)
