@@ -1,15 +1,51 @@
 """Files that are either whole or absent."""
 
 import contextlib
+import errno
 import hashlib
 import os
 from pathlib import Path
 
 from prony.base.errors import LaunchError
 
+_SPACE = "free space on that file system (df -h)"
+_RIGHTS = "make its folder writable for you, or choose another place"
+_NOT_A_FOLDER = "a part of that path is a file: name a folder"
+# What an operator can do, by what the system said.
+_FIXES = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+    errno.EROFS: _RIGHTS,
+    errno.EISDIR: "that is a folder: name a file",
+    errno.ENOTDIR: _NOT_A_FOLDER,
+    errno.EEXIST: _NOT_A_FOLDER,
+    errno.ENOENT: "its folder is missing: make it with mkdir -p, or choose another place",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+def write_fault(path: Path, error: OSError) -> LaunchError:
+    """Return the fault of a file or folder that the system refused to write, with what can be done about it."""
+    fix = _FIXES.get(error.errno or 0, "look at the disk's health (dmesg), or choose another place")
+    return LaunchError(f"{path}: cannot be written: {error.strerror or error}", fix=fix)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it. Raises LaunchError that says when a file is in the way."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise LaunchError(f"{path}: is a file, not a folder", fix="name a folder, or a path that is free") from None
+    except OSError as error:
+        raise write_fault(path, error) from None
+
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Write content to path by rename, synced to disk. Raises LaunchError when it cannot be written whole."""
+    if path.is_dir():
+        raise write_fault(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
@@ -20,10 +56,7 @@ def write_atomic(path: Path, content: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             partial.unlink()
-        raise LaunchError(
-            f"{path}: cannot be written: {error.strerror}",
-            fix="free space on that file system or choose another place with --out; then go on with --resume",
-        ) from None
+        raise write_fault(path, error) from None
 
 
 def sha256_of(path: Path) -> str:

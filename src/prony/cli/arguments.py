@@ -1,9 +1,23 @@
-"""Options that several commands share; light, since every command's parser is built at start."""
+"""Options that several commands share, and commands as they are typed; light, since every parser is built at start."""
 
 import argparse
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 DEFAULT_STORE = Path("prony-out/store.db")
+_LARGEST = 2**31 - 1
+
+
+def whole(least: int, most: int = _LARGEST) -> Callable[[str], int]:
+    """Return an argparse type: a whole number from `least` to `most`."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) < 12 and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+        return int(text)
+
+    return read
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,3 +36,20 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
 def add_store_argument(parser: argparse.ArgumentParser) -> None:
     """Add the option that says where results are kept."""
     parser.add_argument("--store", default=str(DEFAULT_STORE), metavar="PATH", help=f"default: {DEFAULT_STORE}")
+
+
+def command(*words: object, store: str = str(DEFAULT_STORE)) -> str:
+    """Return a prony command that a shell takes as it stands; the store is named where it is not the default one."""
+    option = () if store == str(DEFAULT_STORE) else ("--store", store)
+    return shlex.join(str(word) for word in ("prony", *words, *option))
+
+
+def again(arguments: argparse.Namespace, out: Path) -> str:
+    """Return the command that goes on with a sweep, with every option that it was started with."""
+    words: list[object] = ["run", *arguments.config]
+    if arguments.keys:
+        words += ["--keys", *arguments.keys]
+    for option in ("runner_config", "load", "recipes"):
+        if (value := getattr(arguments, option)) is not None:
+            words += [f"--{option.replace('_', '-')}", value]
+    return command(*words, "--out", out, "--resume", store=arguments.store)

@@ -1,12 +1,37 @@
-"""The terminal, or the pipe in its place."""
+"""What is printed: foreign text stays text. Every command prints through this module."""
 
 import sys
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
+from prony.base.text import printable
 
-_PIPE_WIDTH = 200
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PIPE_WIDTH = 10_000
 
 
-def wide_console() -> Console:
-    """Return a console; a pipe has no width of its own, and lines must not be cut for whoever reads them next."""
-    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+def say(text: object = "", file: TextIO | None = None) -> None:
+    """Print text at once, whatever it holds: no control character of it reaches the terminal."""
+    print(printable(str(text)), file=file or sys.stdout, flush=True)
+
+
+def print_data(text: str) -> None:
+    """Write text for a program to standard output: as it is, in UTF-8 whatever the locale."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+
+
+def make_console(*, stderr: bool = False) -> "Console":
+    """Return a console that reads no markup in text; a pipe has no width, lines are not cut for who reads them next."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _PIPE_WIDTH
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False, width=width)
+
+
+def headline(message: str) -> str:
+    """Return the first line of a message, without an announcement of the lines below it."""
+    first = message.strip().partition("\n")[0]
+    return printable(first.partition("; its last lines:")[0].removesuffix(":"))

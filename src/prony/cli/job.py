@@ -3,6 +3,9 @@
 import argparse
 from pathlib import Path
 
+from prony.cli.arguments import whole
+from prony.cli.console import say
+
 _RUN_HELP = """\
 Run job folders in this process: start the server once, load it for each folder, write result.json and exit.json.
 All folders must need the same server. A folder that has ended before gets a new attempt; what it held moves to
@@ -28,14 +31,8 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument("folder", nargs="+", type=Path, metavar="DIR", help="a folder with a job.json")
-    run.add_argument("--attempt", type=_attempt, metavar="N", help="claim this attempt (default: the next free one)")
+    run.add_argument("--attempt", type=whole(1), metavar="N", help="claim this attempt (default: the next free one)")
     run.set_defaults(run=_run)
-
-
-def _attempt(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not an attempt: give a whole number from 1")
-    return int(text)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -48,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
         record = JobFolder(path).exit_record()
         if record is not None:
             told = f": {record.message}" if record.message else ""
-            print(f"{path}: {record.status}{told}")
+            say(f"{path}: {record.status}{told}")
             if record.fix:
-                print(f"  what to do: {record.fix}")
+                say(f"  what to do: {record.fix}")
     return code

@@ -1,15 +1,16 @@
 """The sweep while it runs: a live table on a terminal, one line per event elsewhere."""
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from prony.base.units import duration
+from prony.base.text import printable
+from prony.base.units import about
+from prony.cli.console import headline, make_console, say
 from prony.run.snapshot import JobView, Snapshot
 
 Show = Callable[[Snapshot], None]
@@ -22,11 +23,12 @@ _STYLES = {
 @contextmanager
 def view(*, plain: bool) -> Iterator[Show]:
     """Give a function that shows one snapshot; the picture is left standing at the end."""
-    if plain or not sys.stdout.isatty():
+    console = make_console()
+    if plain or not console.is_terminal or console.is_dumb_terminal:
         yield _Lines().show
         return
-    with Live(console=Console(), auto_refresh=False) as live:
-        yield lambda snapshot: live.update(_picture(snapshot), refresh=True)
+    with Live(console=console, auto_refresh=False) as live:
+        yield lambda now: live.update(_picture(now, console.height if now.left else None), refresh=True)
 
 
 class _Lines:
@@ -41,23 +43,41 @@ class _Lines:
                 continue
             self.seen[job.key] = job.state
             done = len(snapshot.jobs) - snapshot.left
-            reason = f": {job.message.splitlines()[0]}" if job.message else ""
-            print(f"[{done}/{len(snapshot.jobs)}] {job.state:<9} {job.label}{reason}", flush=True)
+            reason = f": {headline(job.message)}" if job.message else ""
+            say(f"[{done}/{len(snapshot.jobs)}] {job.state:<9} {job.label}{reason}{_left(snapshot)}")
 
 
-def _picture(snapshot: Snapshot) -> Group:
+def _left(snapshot: Snapshot) -> str:
+    return f", about {about(snapshot.eta_s)} left" if snapshot.eta_s and snapshot.left else ""
+
+
+def _picture(snapshot: Snapshot, height: int | None) -> Group:
+    """Draw the jobs and the sum; height: lines of the terminal, None to draw all."""
     table = Table(box=None, pad_edge=False, show_header=False)
-    for job in snapshot.jobs:
-        table.add_row(Text(job.state, style=_STYLES[job.state]), job.label, _detail(job))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="ellipsis", no_wrap=True)
+    table.add_column(overflow="ellipsis", no_wrap=True)
+    shown = _window(snapshot.jobs, None if height is None else max(1, height - 2))
+    for job in shown:
+        table.add_row(Text(job.state, style=_STYLES[job.state]), Text(printable(job.label)), Text(_detail(job)))
     done = len(snapshot.jobs) - snapshot.left
-    eta = f", about {duration(snapshot.eta_s)} left" if snapshot.eta_s and snapshot.left else ""
-    return Group(table, Text(f"{done} of {len(snapshot.jobs)} done{eta}", style="bold"))
+    hidden = f" ({len(shown)} shown)" if len(shown) < len(snapshot.jobs) else ""
+    return Group(table, Text(f"{done} of {len(snapshot.jobs)} done{hidden}{_left(snapshot)}", style="bold"))
+
+
+def _window(jobs: Sequence[JobView], room: int | None) -> Sequence[JobView]:
+    """Return the jobs around the first one that has not ended, as many as there is room for."""
+    if room is None or len(jobs) <= room:
+        return jobs
+    first = next((place for place, job in enumerate(jobs) if job.state in ("running", "queued", "planned")), len(jobs))
+    start = max(0, min(first - room // 2, len(jobs) - room))
+    return jobs[start : start + room]
 
 
 def _detail(job: JobView) -> str:
     progress = job.progress
     if progress is None or job.state != "running":
-        return job.message.splitlines()[0] if job.message else ""
+        return headline(job.message)
     if progress.phase in ("starting", "warming"):
         return f"{progress.phase} …"
     rate = progress.output_tokens / progress.elapsed_s if progress.elapsed_s > 0 else 0.0

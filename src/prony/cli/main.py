@@ -1,13 +1,16 @@
-"""The entry point: parse, dispatch to one noun, turn faults into one message and an exit code."""
+"""The entry point: parse, dispatch to one noun, turn faults into one message and an exit code.
 
-import argparse
-import importlib
+Imports stand in the functions, so that an interrupt at any moment after the first one ends as an interrupt.
+"""
+
 import sys
-from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from prony import __version__
-from prony.base.errors import PronyError
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+INTERRUPTED = 130
 
 
 class Noun(Protocol):
@@ -19,12 +22,18 @@ class Noun(Protocol):
 NOUNS = ("run", "demo", "matrix", "job", "results", "report", "serve")
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> "argparse.ArgumentParser":
     """Return the whole command line; handlers import what they need only when they run."""
+    import argparse
+    import importlib
+
+    from prony import __version__
+
     parser = argparse.ArgumentParser(
         prog="prony",
         description="Continuous benchmarking for LLM inference serving.",
-        epilog="Exit codes: 0 done, 2 your configuration, 3 the launch, 4 a result is not valid, 130 interrupted.",
+        epilog="Exit codes: 0 done, 2 your configuration, 3 the launch or the output, 4 a result is not valid, "
+        "130 interrupted. A reader of the output that goes away (| head) changes none of them.",
     )
     parser.add_argument("--version", action="version", version=f"prony {__version__}")
     nouns = parser.add_subparsers(dest="noun", metavar="COMMAND", title="commands")
@@ -34,11 +43,23 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
     try:
+        from prony.cli.streams import prepare, settle
+
+        prepare()
+        return settle(_dispatch(argv))
+    except KeyboardInterrupt:
+        _interrupted()
+
+
+def _dispatch(argv: "Sequence[str] | None") -> int:
+    from prony.base.errors import PronyError
+    from prony.cli.console import say
+
+    try:
+        arguments = build_parser().parse_args(argv)
         if arguments.noun is None:
             from prony.cli.welcome import welcome
 
@@ -46,10 +67,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = arguments.run(arguments)
         return code
     except PronyError as error:
-        print(f"prony: {error}", file=sys.stderr)
+        say(f"prony: {error}", sys.stderr)
         return error.exit_code
-    except BrokenPipeError:
-        return 0
-    except KeyboardInterrupt:
-        print("prony: interrupted", file=sys.stderr)
-        return 130
+    except SystemExit as end:  # argparse: help was shown, or an argument is wrong
+        return end.code if isinstance(end.code, int) else 1
+
+
+def _interrupted() -> NoReturn:
+    """End with 130. A plain return would not do: CPython kills itself with SIGINT at its end when an interrupt has
+    passed through an exec of source text, as dataclasses do while they are imported."""
+    import os
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    print("prony: interrupted", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)

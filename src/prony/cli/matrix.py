@@ -5,6 +5,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from prony.cli.arguments import add_config_arguments
+from prony.cli.compat import add_compat_parsers
+from prony.cli.console import print_data, say
 
 if TYPE_CHECKING:
     from prony.spec.matrix import Matrix
@@ -24,6 +26,7 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     add_config_arguments(listing)
     listing.add_argument("--json", action="store_true", help="one JSON object per point and line, with its digest")
     listing.set_defaults(run=list_points)
+    add_compat_parsers(verbs)
 
 
 def list_points(arguments: argparse.Namespace) -> int:
@@ -36,7 +39,7 @@ def list_points(arguments: argparse.Namespace) -> int:
     else:
         _print_table(matrix)
     for line in matrix.left_out:
-        print(f"not listed: {line}", file=sys.stderr)
+        say(f"not listed: {line}", sys.stderr)
     return 0
 
 
@@ -45,25 +48,29 @@ def _print_json(matrix: "Matrix") -> None:
 
     for point in matrix.points:
         plain = point.model_dump(mode="json")
-        print(canonical_json({"digest": digest(point), **plain}).decode())
+        print_data(canonical_json({"digest": digest(point), **plain}).decode() + "\n")
 
 
 def _print_table(matrix: "Matrix") -> None:
     """Print one line per group of points that differ in their concurrency only."""
-    from rich.table import Table
-
-    from prony.cli.console import wide_console
+    from prony.base.units import counted
+    from prony.cli.columns import Column, print_table
 
     groups: dict[tuple[str, ...], list[str]] = {}
     for point in matrix.points:
         groups.setdefault(_cells(point), []).append(str(point.concurrency))
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("key", "engine", "precision", "runner", "isl/osl", "topology", "spec", "conc"):
-        table.add_column(name, overflow="fold")
-    for cells, concurrencies in groups.items():
-        table.add_row(*cells, " ".join(concurrencies))
-    wide_console().print(table)
-    print(f"{len(matrix.points)} points")
+    columns = (
+        Column("key", least=24),
+        Column("engine"),
+        Column("precision", drop=1),
+        Column("runner", drop=2),
+        Column("isl/osl"),
+        Column("topology", least=12),
+        Column("spec", drop=3),
+        Column("conc", least=8, wraps=True),
+    )
+    print_table(columns, [(*cells, " ".join(concurrencies)) for cells, concurrencies in groups.items()])
+    say(counted(len(matrix.points), "point"))
 
 
 def _cells(point: "Point") -> tuple[str, ...]:

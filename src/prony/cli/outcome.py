@@ -1,38 +1,52 @@
 """What a sweep came to, for the terminal."""
 
+import re
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from prony.base.finding import Finding
-from prony.base.units import duration, significant
-from prony.cli.console import wide_console
+from prony.base.text import printable
+from prony.base.units import counted, duration, significant
+from prony.cli.columns import Column, print_table
+from prony.cli.console import make_console
 from prony.measure.result import Row
 from prony.run.snapshot import Snapshot
 
 _LOUD = ("warn", "error", "invalid")
+_LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("e2el", "p50"))
+_COLUMNS = (
+    Column("key", least=23),
+    Column("conc", right=True),
+    Column("tput/GPU", right=True),
+    Column("interactivity", right=True),
+    Column("TTFT p50", right=True),
+    Column("TTFT p99", right=True, drop=3),
+    Column("TPOT p50", right=True, drop=4),
+    Column("E2EL p50", right=True, drop=1),
+    Column("requests", right=True, drop=2),
+    Column("verdict"),
+)
+# Advice that a server's own last lines hold, quoted with a bar in front.
+_QUOTED_ADVICE = re.compile(r"^[ |]*what to do: (.*)\n?", re.MULTILINE)
 
 
 def print_points(rows: Sequence[Row]) -> None:
     """Print one line per point: what was served, the trade-off, latencies, verdicts."""
     if not rows:
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("key", overflow="fold")
-    for name in ("conc", "tput/GPU", "interactivity", "TTFT p50", "TTFT p99", "TPOT p50", "E2EL p50", "requests"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict")
-    for row in rows:
-        table.add_row(row.config_key or row.model, str(row.concurrency), *_numbers(row), _verdict(row))
-    console = wide_console()
+    console = make_console()
     console.print()
-    console.print(table)
+    print_table(
+        _COLUMNS,
+        [(row.config_key or row.model, str(row.concurrency), *_numbers(row), _verdict(row)) for row in rows],
+    )
     console.print(
         "tput/GPU in tok/s per device, input and output; interactivity in tok/s per user, median", style="dim"
     )
     for message, count in _verdict_lines(rows):
-        console.print(f"{message}{f' ({count} points)' if count > 1 else ''}", style="yellow", highlight=False)
+        points = f" ({counted(count, 'point')})" if count > 1 else ""
+        console.print(printable(f"{message}{points}"), style="yellow")
 
 
 def _numbers(row: Row) -> tuple[str, ...]:
@@ -46,14 +60,11 @@ def _numbers(row: Row) -> tuple[str, ...]:
     )
 
 
-_LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("e2el", "p50"))
-
-
-def _verdict(row: Row) -> str:
+def _verdict(row: Row) -> Text:
     if not row.valid:
-        return "[red]invalid[/red]"
+        return Text("invalid", style="red")
     loud = [verdict for verdict in row.verdicts if verdict.severity in _LOUD]
-    return f"[yellow]{len(loud)} warn[/yellow]" if loud else "[green]ok[/green]"
+    return Text(f"{len(loud)} warn", style="yellow") if loud else Text("ok", style="green")
 
 
 def _verdict_lines(rows: Sequence[Row]) -> list[tuple[str, int]]:
@@ -65,10 +76,7 @@ def _verdict_lines(rows: Sequence[Row]) -> list[tuple[str, int]]:
             if verdict.severity in _LOUD:
                 first.setdefault(verdict.rule, verdict)
                 counts[verdict.rule] = counts.get(verdict.rule, 0) + 1
-    return [
-        (f"{verdict.severity} [{rule}] {verdict.message}".replace("[", "\\["), counts[rule])
-        for rule, verdict in first.items()
-    ]
+    return [(f"{verdict.severity} [{rule}] {verdict.message}", counts[rule]) for rule, verdict in first.items()]
 
 
 def print_faults(snapshot: Snapshot) -> None:
@@ -76,10 +84,16 @@ def print_faults(snapshot: Snapshot) -> None:
     reasons: dict[tuple[str, str], list[str]] = {}
     for job in snapshot.jobs:
         if job.state in ("failed", "timeout", "cancelled"):
-            reasons.setdefault((job.message, job.fix), []).append(f"{job.label} ({job.state})")
-    console = Console(stderr=True)
+            reasons.setdefault(_one_advice(job.message, job.fix), []).append(f"{job.label} ({job.state})")
+    console = make_console(stderr=True)
     for (message, fix), labels in reasons.items():
-        console.print(f"\n{', '.join(labels)}", style="bold red", highlight=False, markup=False)
-        console.print(f"  {message}", highlight=False, markup=False)
+        console.print(printable(f"\n{', '.join(labels)}"), style="bold red")
+        console.print(printable(f"  {message}"))
         if fix:
-            console.print(f"  what to do: {fix}", highlight=False, markup=False)
+            console.print(printable(f"  what to do: {fix}"))
+
+
+def _one_advice(message: str, fix: str) -> tuple[str, str]:
+    """Move advice that a message quotes in front of its own: who stands nearer to the fault knows better."""
+    quoted = [advice.strip() for advice in _QUOTED_ADVICE.findall(message)]
+    return _QUOTED_ADVICE.sub("", message).rstrip(), "; ".join(dict.fromkeys([*quoted, *([fix] if fix else [])]))

@@ -25,11 +25,16 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report and say where it is."""
     from prony.base.clock import SystemClock
+    from prony.base.files import make_folder
+    from prony.base.units import counted
+    from prony.cli.console import say
     from prony.store.store import open_store
     from prony.web.report import write_report
 
     with open_store(arguments.store, create=False) as store:
         rows = store.rows()
+    if arguments.out == DEFAULT_OUT:
+        make_folder(DEFAULT_OUT.parent)
     write_report(rows, arguments.out, arguments.title, SystemClock().wall())
-    print(f"{arguments.out}: {len(rows)} rows; open it in a browser")
+    say(f"{arguments.out}: {counted(len(rows), 'row')}; open it in a browser")
     return 0

@@ -1,11 +1,12 @@
 """`prony results`: what is known, in a terminal or for a program."""
 
 import argparse
-import sys
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_store_argument
+from prony.cli.arguments import add_store_argument, command, whole
+from prony.cli.console import print_data, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +90,7 @@ def _add_export(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _add_filters(verb: argparse.ArgumentParser) -> None:
     for name in _FILTERS:
         verb.add_argument(f"--{name}", nargs="+", default=(), metavar=name.upper())
-    verb.add_argument("--conc", nargs="+", type=int, default=(), metavar="N", help="concurrency")
+    verb.add_argument("--conc", nargs="+", type=whole(1), default=(), metavar="N", help="concurrency")
     verb.add_argument("--valid", action="store_true", help="leave out results that a verdict makes unusable")
     add_store_argument(verb)
 
@@ -109,7 +110,8 @@ def list_results(arguments: argparse.Namespace) -> int:
     from prony.cli.rowtable import print_rows
 
     print_rows(rows)
-    print(f"next: prony results show {rows[0].key[:10]}   or   prony report")
+    show = command("results", "show", rows[0].key[:10], store=arguments.store)
+    say(f"next: {show}   or   {command('report', store=arguments.store)}")
     return 0
 
 
@@ -125,7 +127,8 @@ def show_result(arguments: argparse.Namespace) -> int:
 
     print_row(row)
     if len(versions) > 1:
-        print(f"\nversion {len(versions)}; {len(versions) - 1} earlier kept: prony results show {row.key[:10]} --json")
+        show = command("results", "show", row.key[:10], "--json", store=arguments.store)
+        say(f"\nversion {len(versions)}; {len(versions) - 1} earlier kept: {show}")
     return 0
 
 
@@ -152,7 +155,8 @@ def import_files(arguments: argparse.Namespace) -> int:
             fix="look at the findings above; each names the row and the reason",
         )
     if not arguments.json:
-        print("next: prony results list   or   prony report")
+        listing = command("results", "list", store=arguments.store)
+        say(f"next: {listing}   or   {command('report', store=arguments.store)}")
     return 0
 
 
@@ -164,7 +168,9 @@ def export_results(arguments: argparse.Namespace) -> int:
         return 0
     from prony.cli.rowcsv import write_csv
 
-    write_csv(rows, sys.stdout)
+    text = io.StringIO()
+    write_csv(rows, text)
+    print_data(text.getvalue())
     return 0
 
 
@@ -179,22 +185,23 @@ def _ingested(store: "Store", path: Path, read: "Import | None") -> "tuple[Recei
 
 
 def _tell(receipt: "Receipt", found: "Sequence[Finding]") -> None:
-    print(
-        f"{receipt.source}: {receipt.added} new, {receipt.changed} with new content, {receipt.unchanged} known already"
-    )
+    say(f"{receipt.source}: {receipt.added} new, {receipt.changed} with new content, {receipt.unchanged} known already")
     for one in found:
-        print(f"  {one.severity} [{one.rule}] {one.message}")
+        say(f"  {one.severity} [{one.rule}] {one.message}")
 
 
 def _selected(arguments: argparse.Namespace) -> "tuple[Row, ...]":
     from prony.base.errors import ConfigError
+    from prony.base.units import counted
 
     where = _filter(arguments)
     with _open(arguments) as store:
         rows = store.rows(where)
         total = 0 if rows else len(store.rows())
     if not rows and total:
-        raise ConfigError(f"{arguments.store}: none of {total} results matches", fix="give fewer or other filters")
+        raise ConfigError(
+            f"{arguments.store}: none of {counted(total, 'result')} matches", fix="give fewer or other filters"
+        )
     if not rows:
         raise ConfigError(
             f"{arguments.store}: no results yet",
@@ -225,4 +232,4 @@ def _open(arguments: argparse.Namespace) -> "Store":
 def _print_json(value: list[dict[str, object]]) -> None:
     import orjson
 
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+    print_data(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())

@@ -2,43 +2,43 @@
 
 from collections.abc import Iterator
 
-from rich.console import Console
-from rich.table import Table as RichTable
-
-from prony.base.units import significant
+from prony.base.units import counted, significant
+from prony.cli.columns import Column, print_table
+from prony.cli.console import say
 from prony.measure.registry import metric
 from prony.measure.result import Measurement, Row
 from prony.view.words import series_label, topology_label
 
 _STATS = ("mean", "std", "p50", "p90", "p95", "p99", "p999")
+# Which of them go first in a narrow terminal.
+_DROPS = {"p999": 4, "std": 3, "p95": 2, "n": 1}
 
 
 def print_row(row: Row) -> None:
     """Print a row's identity, verdicts, measurements and provenance."""
-    console = Console()
     for name, value in _identity(row):
-        print(f"{name:<14}{value}")
+        say(f"{name:<14}{value}")
     for verdict in row.verdicts:
-        print(f"{'verdict':<14}{verdict}")
-    print()
-    console.print(_distributions(row))
-    print()
-    console.print(_values(row))
+        say(f"{'verdict':<14}{verdict}")
+    say()
+    _print_distributions(row)
+    say()
+    _print_values(row)
     if any(not found.supported for found in row.measurements):
-        print("\n* too few requests support this percentile (n < 10 / (1 − q))")
+        say("\n* too few requests support this percentile (n < 10 / (1 − q))")
     if row.provenance:
-        print()
+        say()
         for name, value in row.provenance.model_dump(exclude={"machine"}).items():
-            print(f"{name:<18}{value}")
+            say(f"{name:<18}{value}")
         machine = row.provenance.machine
-        print(f"{'machine':<18}{machine.hostname}: {machine.cpu}, {machine.cores} cores, {machine.kernel}")
+        say(f"{'machine':<18}{machine.hostname}: {machine.cpu}, {counted(machine.cores, 'core')}, {machine.kernel}")
 
 
 def _identity(row: Row) -> Iterator[tuple[str, object]]:
     yield "key", row.key
     yield "model", row.model
     yield "line", series_label(row)
-    yield "topology", f"{topology_label(row)} ({row.gpus_used} GPUs)"
+    yield "topology", f"{topology_label(row)} ({counted(row.gpus_used, 'GPU')})"
     yield "workload", f"{row.workload} {row.isl}/{row.osl}, concurrency {row.concurrency}, repeat {row.repeat}"
     yield "measured", f"{row.measured_at or 'at an unknown time'}, {row.origin}, client {row.client}"
     yield "source", row.source
@@ -46,32 +46,24 @@ def _identity(row: Row) -> Iterator[tuple[str, object]]:
         yield "image", row.image
 
 
-def _distributions(row: Row) -> RichTable:
-    table = RichTable(box=None, header_style="bold", pad_edge=False)
-    table.add_column("per request")
-    table.add_column("unit")
-    for stat in (*_STATS, "n"):
-        table.add_column(stat, justify="right")
+def _print_distributions(row: Row) -> None:
     found: dict[str, dict[str, Measurement]] = {}
     for one in row.measurements:
         if one.stat != "value":
             found.setdefault(one.metric, {})[one.stat] = one
+    lines = []
     for key, stats in found.items():
         n = next((one.n for one in stats.values() if one.n is not None), None)
         cells = [_number(stats.get(stat)) for stat in _STATS]
-        table.add_row(metric(key).en, metric(key).unit, *cells, "—" if n is None else str(n))
-    return table
+        lines.append((metric(key).en, metric(key).unit, *cells, "—" if n is None else str(n)))
+    numbers = [Column(stat, right=True, drop=_DROPS.get(stat, 0)) for stat in (*_STATS, "n")]
+    print_table([Column("per request", least=16), Column("unit"), *numbers], lines)
 
 
-def _values(row: Row) -> RichTable:
-    table = RichTable(box=None, header_style="bold", pad_edge=False)
-    table.add_column("of the whole load")
-    table.add_column("value", justify="right")
-    table.add_column("unit")
-    for one in row.measurements:
-        if one.stat == "value":
-            table.add_row(metric(one.metric).en, _number(one), metric(one.metric).unit)
-    return table
+def _print_values(row: Row) -> None:
+    columns = (Column("of the whole load"), Column("value", right=True), Column("unit"))
+    whole = [one for one in row.measurements if one.stat == "value"]
+    print_table(columns, [(metric(one.metric).en, _number(one), metric(one.metric).unit) for one in whole])
 
 
 def _number(found: Measurement | None) -> str:

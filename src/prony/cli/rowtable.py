@@ -2,53 +2,55 @@
 
 from collections.abc import Sequence
 
-from rich.table import Table as RichTable
 from rich.text import Text
 
-from prony.base.units import significant
-from prony.cli.console import wide_console
+from prony.base.units import counted, significant
+from prony.cli.columns import Column as Shown
+from prony.cli.columns import print_table
+from prony.cli.console import say
 from prony.measure.result import Row
 from prony.view.table import Column, TableRow, table
 
-# Columns of view.table that fit a terminal, and how their header is written there.
+# Columns of view.table that fit a terminal: how their header is written there, and which go first in a narrow one.
 _SHOWN = {
-    "hardware": "hardware",
-    "framework": "framework",
-    "precision": "precision",
-    "spec_decoding": "spec",
-    "topology": "topology",
-    "concurrency": "conc",
-    "tput_per_gpu": "tput/GPU",
-    "interactivity_p50": "interactivity",
-    "ttft_p50": "TTFT p50",
-    "e2el_p50": "E2EL p50",
+    "hardware": ("hardware", 1),
+    "framework": ("framework", 1),
+    "precision": ("precision", 3),
+    "spec_decoding": ("spec", 1),
+    "topology": ("topology", 6),
+    "concurrency": ("conc", 0),
+    "tput_per_gpu": ("tput/GPU", 0),
+    "interactivity_p50": ("interactivity", 0),
+    "ttft_p50": ("TTFT p50", 4),
+    "e2el_p50": ("E2EL p50", 5),
 }
+_LABELS = {"hardware": 8, "framework": 9, "spec_decoding": 8, "topology": 8}
 
 
 def print_rows(rows: Sequence[Row]) -> None:
     """Print rows as a table, and below it what their marks mean."""
     made = table(rows)
     shown = [index for index, column in enumerate(made.columns) if column.key in _SHOWN]
-    drawn = RichTable(box=None, header_style="bold", pad_edge=False)
-    drawn.add_column("key", no_wrap=True)
-    drawn.add_column("model", overflow="fold")
-    drawn.add_column("isl/osl", no_wrap=True)
-    for index in shown:
-        column = made.columns[index]
-        numeric = column.kind == "number"
-        drawn.add_column(_header(column), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
-    drawn.add_column("")
+    columns = [Shown("key"), Shown("model", least=8, drop=1), Shown("isl/osl", drop=2)]
+    columns += [_column(made.columns[index]) for index in shown]
     by_key = {row.key: row for row in rows}
+    lines: list[tuple[str | Text, ...]] = []
     for line in made.rows:
         row = by_key[line.key]
         cells = [_cell(line, index) for index in shown]
-        drawn.add_row(row.key[:10], row.model_prefix, f"{row.isl or '—'}/{row.osl or '—'}", *cells, _mark(row))
-    wide_console().print(drawn)
+        lines.append((row.key[:10], row.model_prefix, f"{row.isl or '—'}/{row.osl or '—'}", *cells, _mark(row)))
+    print_table([*columns, Shown("")], lines)
     _print_legend(rows)
 
 
-def _header(column: Column) -> str:
-    return f"{_SHOWN[column.key]}\n{column.unit}" if column.unit else _SHOWN[column.key]
+def _column(column: Column) -> Shown:
+    head, drop = _SHOWN[column.key]
+    return Shown(
+        f"{head}\n{column.unit}" if column.unit else head,
+        right=column.kind == "number",
+        drop=drop,
+        least=_LABELS.get(column.key, 0),
+    )
 
 
 def _cell(line: TableRow, index: int) -> str:
@@ -67,4 +69,4 @@ def _print_legend(rows: Sequence[Row]) -> None:
     doubtful = sum(row.valid and any(one.severity == "warn" for one in row.verdicts) for row in rows)
     tail = [f"{invalid} invalid"] if invalid else []
     tail += [f"{doubtful} with a warning"] if doubtful else []
-    print(f"{len(rows)} result{'' if len(rows) == 1 else 's'}{': ' if tail else ''}{', '.join(tail)}")
+    say(f"{counted(len(rows), 'result')}{': ' if tail else ''}{', '.join(tail)}")

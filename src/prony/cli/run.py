@@ -1,12 +1,18 @@
 """`prony run`: sweep a config on this machine and show what came out."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_config_arguments, add_plan_arguments, add_store_argument
+from prony.base.errors import PronyError
+from prony.cli.arguments import add_config_arguments, add_plan_arguments, add_store_argument, again, command
+from prony.cli.console import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prony.measure.result import Row
     from prony.run.sweep import Sweep
 
 OUT_ROOT = Path("prony-out")
@@ -34,8 +40,9 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan, sweep, keep, show. Returns the worst exit code of the jobs."""
+    """Plan, sweep, keep, show. Returns the worst exit code of the jobs, or that of a fault in keeping them."""
     from prony.base.clock import SystemClock
+    from prony.base.units import counted
     from prony.cli.inputs import find_inputs, read_launches, read_matrix
     from prony.cli.live import view
     from prony.run.executors.local import LocalExecutor
@@ -45,15 +52,16 @@ def run(arguments: argparse.Namespace) -> int:
     matrix = read_matrix(inputs)
     launches = read_launches(inputs, matrix)
     out = choose_out(arguments.out, inputs.configs[0], resume=arguments.resume)
-    jobs = sum(len(launch.jobs) for launch in launches)
-    print(f"{jobs} points on {len(launches)} server starts → {out}")
-    for line in matrix.left_out:
-        print(f"left out: {line}")
+    _check_store(arguments.store)
+    points = counted(sum(len(launch.jobs) for launch in launches), "point")
     with (Sweep.open if arguments.resume else Sweep.create)(out, launches) as sweep:
+        say(f"{points} on {counted(len(launches), 'server start')} → {out}")
+        for line in matrix.left_out:
+            say(f"left out: {line}")
         with view(plain=arguments.plain) as show:
             code = drive(sweep, LocalExecutor(), SystemClock(), show)
-        _show_outcome(sweep, out, arguments)
-    return code
+        kept = _show_outcome(sweep, out, arguments)
+    return code or kept
 
 
 def choose_out(asked: Path | None, config: Path, *, resume: bool) -> Path:
@@ -71,31 +79,77 @@ def _numbered(name: str, number: int) -> Path:
     return OUT_ROOT / (name if number == 1 else f"{name}-{number}")
 
 
-def _show_outcome(sweep: "Sweep", out: Path, arguments: argparse.Namespace) -> None:
-    """Keep what was measured, print it and what went wrong, write the report, and say what to type next."""
-    from datetime import UTC, datetime
-
-    from prony.cli.outcome import print_faults, print_points
-    from prony.store.ingest import finished_row, ingest_sweep
+def _check_store(place: str) -> None:
+    """See that results can be kept before anything is measured. Raises LaunchError and ConfigError."""
     from prony.store.store import open_store
-    from prony.web.report import write_report
 
-    with open_store(arguments.store) as store:
-        ingest_sweep(store, out)
-        rows = store.rows()
-    measured = [row for folder in sweep.finished() if (row := finished_row(folder)) is not None]
+    with open_store(place) as store:
+        store.add((), source="")  # adds nothing, but takes the right to write
+
+
+def _show_outcome(sweep: "Sweep", out: Path, arguments: argparse.Namespace) -> int:
+    """Print what was measured and what went wrong, keep it, write the report, and say what to type next.
+
+    Returns 0, or the exit code of the first fault in keeping; one fault hides nothing else.
+    """
+    from prony.cli.outcome import print_faults, print_points
+
+    faults: list[PronyError] = []
+    measured = _measured(sweep, faults)
     print_points(measured)
     snapshot = sweep.snapshot()
     print_faults(snapshot)
+    rows = _kept(out, arguments.store, faults)
+    report = _reported(rows or measured, out, faults)
+    for fault in faults:
+        say(f"\nprony: {fault}", sys.stderr)
+    say("\n" + "   ".join([*report, *([] if rows is None else [f"results: {arguments.store}"])]))
+    if snapshot.count("planned", "cancelled", "failed", "timeout"):
+        say(f"next: {again(arguments, out)}")
+    elif rows is None:
+        say(f"next: {command('results', 'import', out, store=arguments.store)}")
+    else:
+        say(f"next: {command('serve', store=arguments.store)}")
+    return faults[0].exit_code if faults else 0
+
+
+def _measured(sweep: "Sweep", faults: "list[PronyError]") -> "list[Row]":
+    from prony.store.ingest import finished_row
+
+    rows = []
+    for folder in sweep.finished():
+        try:
+            row = finished_row(folder)
+        except PronyError as fault:
+            faults.append(fault)
+        else:
+            rows += [row] if row is not None else []
+    return rows
+
+
+def _kept(out: Path, place: str, faults: "list[PronyError]") -> "Sequence[Row] | None":
+    """Ingest the sweep and return all that the store holds; None when the store fails."""
+    from prony.store.ingest import ingest_sweep
+    from prony.store.store import open_store
+
+    try:
+        with open_store(place) as store:
+            ingest_sweep(store, out)
+            return store.rows()
+    except PronyError as fault:
+        faults.append(fault)
+        return None
+
+
+def _reported(rows: "Sequence[Row]", out: Path, faults: "list[PronyError]") -> list[str]:
+    """Write the report and return where it is; nothing when it cannot be written."""
+    from prony.base.clock import SystemClock
+    from prony.web.report import write_report
+
     report = out / "report.html"
-    write_report(rows, report, title=f"Prony: {out.name}", now=datetime.now(UTC))
-    store_option = "" if arguments.store == str(OUT_ROOT / "store.db") else f" --store {arguments.store}"
-    print(f"\nreport: {report} (opens offline)   results: {arguments.store}")
-    again = snapshot.count("planned", "cancelled", "failed", "timeout")
-    print(f"next: prony serve{store_option}" if not again else f"next: {_resume_command(arguments, out)}")
-
-
-def _resume_command(arguments: argparse.Namespace, out: Path) -> str:
-    configs = " ".join(str(path) for path in arguments.config)
-    keys = f" --keys {' '.join(repr(key) for key in arguments.keys)}" if arguments.keys else ""
-    return f"prony run {configs}{keys} --out {out} --resume"
+    try:
+        write_report(rows, report, title=f"Prony: {out.resolve().name}", now=SystemClock().wall())
+    except PronyError as fault:
+        faults.append(fault)
+        return []
+    return [f"report: {report} (opens offline)"]

@@ -5,7 +5,8 @@ import errno
 import socket
 
 from prony.base.errors import LaunchError
-from prony.cli.arguments import add_store_argument
+from prony.cli.arguments import add_store_argument, command, whole
+from prony.cli.console import say
 
 _PORTS_TRIED = 100
 
@@ -23,7 +24,9 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on; default: 127.0.0.1"
     )
-    parser.add_argument("--port", type=int, default=8080, metavar="N", help="port; 0 takes a free one; default: 8080")
+    parser.add_argument(
+        "--port", type=whole(0, 65535), default=8080, metavar="N", help="port; 0 takes a free one; default: 8080"
+    )
     parser.set_defaults(run=run)
 
 
@@ -34,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from prony.store.store import open_store
     from prony.web.app import LOOPBACK, create_app
 
-    with open_store(arguments.store, create=False) as store, listen(arguments.host, arguments.port) as listener:
+    with open_store(arguments.store, create=False) as store, listen(arguments) as listener:
         local = arguments.host in LOOPBACK
         app = create_app(store.rows, store=str(arguments.store), allowed_hosts=LOOPBACK if local else ("*",))
         host, port = (f"[{arguments.host}]" if ":" in arguments.host else arguments.host), listener.getsockname()[1]
@@ -43,22 +46,27 @@ def run(arguments: argparse.Namespace) -> int:
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                 """Tell the address once it answers."""
                 await super().startup(sockets)
-                print(f"Prony serves {arguments.store} at http://{host}:{port}/  (stop with Ctrl-C)", flush=True)
+                say(f"Prony serves {arguments.store} at http://{host}:{port}/  (stop with Ctrl-C)")
 
         Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off")).run(sockets=[listener])
     return 0
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(arguments: argparse.Namespace) -> socket.socket:
     """Return a listening socket. Raises LaunchError with the next free port when this one is taken."""
-    if not 0 <= port <= 65535:
-        raise LaunchError(f"{port} is not a port", allowed="0 to 65535")
+    host, port = arguments.host, arguments.port
     try:
         return _bound(host, port)
+    except UnicodeError:
+        raise LaunchError(
+            f"'{host}' is not an address", fix="give --host a name or an address of this machine"
+        ) from None
     except OSError as error:
         fix = "check that --host is an address of this machine; ports below 1024 need rights"
         if error.errno == errno.EADDRINUSE:
-            fix = _free_port(host, port)
+            free = _free_port(host, port)
+            words = ("serve", *(() if host == "127.0.0.1" else ("--host", host)), "--port", free)
+            fix = f"use a free port: {command(*words, store=arguments.store)}"
         raise LaunchError(f"cannot listen on {host}:{port}: {error.strerror}", fix=fix) from None
 
 
@@ -75,11 +83,12 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _free_port(host: str, port: int) -> str:
+def _free_port(host: str, port: int) -> int:
+    """Return the next port that is free, 0 (the system chooses) when none is near."""
     for other in range(port + 1, min(port + _PORTS_TRIED, 65536)):
         try:
             _bound(host, other).close()
         except OSError:
             continue
-        return f"use a free port: prony serve --port {other}"
-    return "let the system choose a port: prony serve --port 0"
+        return other
+    return 0

