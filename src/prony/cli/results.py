@@ -177,11 +177,12 @@ def export_results(arguments: argparse.Namespace) -> int:
 def _ingested(store: "Store", path: Path, read: "Import | None") -> "tuple[Receipt, tuple[Finding, ...]]":
     if read is not None:
         return store.add(read.rows, source=str(path), found=read.findings), read.findings
-    from prony.store.ingest import ingest_sweep
+    from prony.store.ingest import read_sweep
 
-    before = set(store.findings())
-    receipt = ingest_sweep(store, path)
-    return receipt, tuple(found for found in store.findings() if found not in before)
+    sweep, before = read_sweep(path), set(store.findings())
+    receipt = store.add(sweep.rows, source=str(path), found=sweep.findings)
+    news = (found for found in store.findings() if found not in before and found not in sweep.findings)
+    return receipt, (*sweep.findings, *news)
 
 
 def _tell(receipt: "Receipt", found: "Sequence[Finding]") -> None:

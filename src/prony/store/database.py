@@ -1,15 +1,17 @@
 """Opening the database: SQLite with WAL by default, faults told as what an operator can do about them."""
 
 import contextlib
+import importlib.util
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from prony.base.errors import LaunchError
+from prony.base.errors import ConfigError, LaunchError
 
 _WRITING = "prony_writing"
 # What the database says, what that means, what to do.
@@ -29,10 +31,18 @@ _FAULTS = (
 
 
 def make_engine(place: str, wait_s: float) -> sa.Engine:
-    """Make an engine for an SQLite path or a database URL. `wait_s`: how long a writer waits for another."""
-    if "://" in place:
-        return sa.create_engine(place)
-    engine = sa.create_engine(sa.URL.create("sqlite", database=place), connect_args={"timeout": wait_s})
+    """Make an engine for an SQLite path or a database URL. `wait_s`: how long a writer waits for another.
+
+    Raises ConfigError for a URL that is none of a store.
+    """
+    path = file_of(place)
+    if path is None:
+        return sa.create_engine(_server_url(place))
+    if _only_readable(path):
+        # Each connection sees the file as it then is: one that ignores the log must not be kept.
+        engine = sa.create_engine("sqlite://", creator=lambda: _open_to_read(path, wait_s), poolclass=sa.pool.NullPool)
+    else:
+        engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": wait_s})
 
     @sa.event.listens_for(engine, "connect")
     def _prepare(connection: sqlite3.Connection, _: Any) -> None:
@@ -49,6 +59,67 @@ def make_engine(place: str, wait_s: float) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine
+
+
+def file_of(place: str) -> Path | None:
+    """Return the SQLite file that a place names, None for a database server. Raises ConfigError."""
+    if "://" not in place:
+        return Path(place)
+    url = _parsed(place)
+    if url.get_backend_name() == "postgresql":
+        return None
+    if url.get_backend_name() != "sqlite" or not url.database or url.query:
+        raise _not_a_store(place)
+    return Path(url.database)
+
+
+def name_of(place: str) -> str:
+    """Return a place for people: a password in it is not shown. Raises ConfigError."""
+    return _parsed(place).render_as_string(hide_password=True) if "://" in place else place
+
+
+def _parsed(place: str) -> sa.URL:
+    try:
+        url = sa.make_url(place)
+    except (ArgumentError, ValueError):
+        raise _not_a_store(place) from None
+    if url.drivername not in ("sqlite", "postgresql", "postgresql+psycopg"):
+        raise _not_a_store(place)
+    return url
+
+
+def _server_url(place: str) -> sa.URL:
+    if importlib.util.find_spec("psycopg") is None:
+        raise ConfigError(
+            f"--store {name_of(place)}: PostgreSQL needs a driver that is not installed",
+            fix="pip install 'prony[postgres]'",
+        )
+    return _parsed(place).set(drivername="postgresql+psycopg")
+
+
+def _not_a_store(place: str) -> ConfigError:
+    scheme = place.partition("://")[0]
+    return ConfigError(
+        f"--store {scheme}://…: not a place for results",
+        allowed="a path, sqlite:///PATH, postgresql://USER@HOST/DATABASE",
+        fix="write postgresql:// in full" if scheme == "postgres" else "name a file: --store prony-out/store.db",
+    )
+
+
+def _only_readable(path: Path) -> bool:
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _open_to_read(path: Path, wait_s: float) -> sqlite3.Connection:
+    """Open a file that may not be written: with its log where one lies beside it, else as it stands."""
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        logged = log.stat().st_size > 0
+    except OSError:
+        logged = False
+    mode = "mode=ro" if logged else "mode=ro&immutable=1"
+    uri = f"{path.absolute().as_uri()}?{mode}"
+    return sqlite3.connect(uri, uri=True, timeout=wait_s, check_same_thread=False)
 
 
 @contextlib.contextmanager
@@ -89,3 +160,36 @@ def make_parent(path: Path) -> None:
         raise LaunchError(
             f"{path.parent}: cannot be made: {error.strerror}", fix="name another file with --store"
         ) from None
+
+
+class StoreFile:
+    """Which file a store's name stood for when it was opened; a server's database has none."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = None if path is None or str(path) == ":memory:" else path
+        self._known: tuple[int, int] | None = None
+
+    def remember(self) -> None:
+        """Take the file that has the name now for the open one."""
+        self._known = self._identity()
+
+    def replaced(self) -> bool:
+        """Return whether another file has the name now. Raises LaunchError when there is none."""
+        if self._path is None or self._known is None:
+            return False
+        now = self._identity()
+        if now is None:
+            raise LaunchError(
+                f"{self._path}: the result store was removed or cannot be reached any more",
+                fix="bring it back, or make it anew: prony results import SWEEP_DIR",
+            )
+        return now != self._known
+
+    def _identity(self) -> tuple[int, int] | None:
+        if self._path is None:
+            return None
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino

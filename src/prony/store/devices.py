@@ -5,6 +5,7 @@ aggregated rows count tp * ep devices although expert-parallel ranks live inside
 disaggregated rows of its first schema carry the total of both roles as the count of each.
 """
 
+import math
 from dataclasses import dataclass
 
 from prony.base.finding import Finding
@@ -85,6 +86,8 @@ def prefill_share(raw: RawRow) -> int | None:
     if abs((tokens_in + tokens_out) / 2 - total) <= _IDENTITY * total or tokens_in == tokens_out:
         return None
     share = (total - tokens_out) / (tokens_in - tokens_out) * n
+    if not math.isfinite(share):
+        return None
     whole = round(share)
     return whole if abs(share - whole) < _WHOLE and 0 < whole < n else None
 

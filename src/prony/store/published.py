@@ -5,14 +5,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
 import orjson
+from pydantic import ValidationError
 
 from prony.base.errors import ConfigError
-from prony.base.finding import Finding, Where
-from prony.base.model import Frozen, digest
+from prony.base.finding import Finding, Severity, Where
+from prony.base.model import Frozen, digest, first_fault
 from prony.facts.frameworks import FRAMEWORKS, framework_name
 from prony.facts.skus import sku_of_runner
 from prony.measure.result import Measurement, Row
@@ -49,6 +51,8 @@ _WHOLE_OR_ROLE_ENERGY = {
     "joules_per_output_token": ("energy_per_output_token", "decode_energy_per_output_token"),
 }
 _POWER_SCHEMA = "power_metric_schema_version"
+_TOLD = 80
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NAME = re.compile(r"(?P<stat>[a-z0-9.]+)_(?P<metric>[a-z0-9]+)")
 
 
@@ -98,7 +102,8 @@ class _Reader:
                 raise RejectedError("neither a dashboard row nor a raw result row")
             raw = read_raw(value)
             return self._mapped(raw, _spec_decoding(raw.spec_method))
-        except RejectedError as reason:
+        except (RejectedError, ValidationError) as error:
+            reason = first_fault(error) if isinstance(error, ValidationError) else error
             text = orjson.dumps(value).decode()
             self._rejected.append(self._finding("rejected", "error", f"row {number} is not imported: {reason}", text))
             return None
@@ -128,12 +133,13 @@ class _Reader:
             osl=raw.osl,
             concurrency=raw.concurrency,
             image=raw.image,
-            measured_at=raw.date,
+            measured_at=raw.date if _is_date(raw.date) else "",
             client=CLIENT,
             measurements=tuple(self._measurements(raw, devices, key)),
         )
         corrected = (devices.finding,) if devices.finding else ()
-        return row.model_copy(update={"verdicts": (*corrected, *judge_row(row))})
+        own = (*_dates(raw), *_left_out(raw))
+        return row.model_copy(update={"verdicts": (*corrected, *own, *judge_row(row))})
 
     def _hardware(self, raw: RawRow, key: str) -> str:
         try:
@@ -181,10 +187,10 @@ class _Reader:
             "field": f"field '{name}' of {many} has no place in a row: its values are kept here only",
         }
         evidence = orjson.dumps({key[:16]: found for key, found in values}).decode()
-        severity = "info" if kind == "field" else "warn"
+        severity: Severity = "info" if kind == "field" else "warn"
         return self._finding(f"unmapped-{kind}", severity, words[kind], evidence)
 
-    def _finding(self, rule: str, severity: Any, message: str, evidence: str) -> Finding:
+    def _finding(self, rule: str, severity: Severity, message: str, evidence: str) -> Finding:
         return Finding(
             rule=f"import/{rule}",
             severity=severity,
@@ -229,13 +235,45 @@ def _target(name: str, devices: Devices, whole_energy: bool) -> tuple[str, str] 
     return None if name == "std_intvty" else (_REQUEST_METRICS[parts["metric"]], _STATS[parts["stat"]])
 
 
+def _is_date(text: str) -> bool:
+    """Whether text is an ISO 8601 date, with or without a time."""
+    try:
+        return bool(datetime.fromisoformat(text)) and _DAY.match(text) is not None
+    except ValueError:
+        return False
+
+
+def _dates(raw: RawRow) -> Iterator[Finding]:
+    if raw.date and not _is_date(raw.date):
+        yield _on_row("date", "warn", f"its date is none: {raw.date[:_TOLD]!r}; when it was measured is not known")
+
+
+def _left_out(raw: RawRow) -> Iterator[Finding]:
+    """Say on the row itself which of its numbers are none; a negative one puts all others in doubt."""
+    for name, found in raw.metrics.items():
+        if found is None or name == _POWER_SCHEMA or _number(found) is not None:
+            continue
+        negative = isinstance(found, int | float) and not isinstance(found, bool)
+        what = "cannot be" if negative else "is no number"
+        yield _on_row(
+            "value-left-out",
+            "invalid" if negative else "warn",
+            f"{name[:_TOLD]} {what} and is left out: {str(found)[:_TOLD]}",
+        )
+
+
+def _on_row(rule: str, severity: Severity, message: str) -> Finding:
+    fix = "look at the run it came from, or get the file again"
+    return Finding(rule=f"row/{rule}", severity=severity, message=message, fix=fix)
+
+
 def _number(found: Any) -> float | None:
     """Read a measured number: finite and not negative; text that is one counts."""
     if isinstance(found, bool) or not isinstance(found, int | float | str):
         return None
     try:
         number = float(found)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) and number >= 0 else None
 

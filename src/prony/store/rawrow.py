@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from prony.measure.result import MOST
+
+_SHOWN = 100
 # Field names of a dashboard row; a raw row's own names for the same things.
 _OF_AGG = {
     "hw": "hardware",
@@ -149,8 +152,10 @@ def _optional(plain: Mapping[str, Any], name: str) -> str | None:
     found = plain.get(name)
     if found is None or found == "":
         return None
+    if isinstance(found, str) and "\0" in found:
+        raise RejectedError(f"'{name}' holds a NUL character: {_shown(found)}")
     if not isinstance(found, str):
-        raise RejectedError(f"'{name}' is not a text: {found!r}")
+        raise RejectedError(f"'{name}' is not a text: {_shown(found)}")
     return found
 
 
@@ -168,11 +173,18 @@ def _int(plain: Mapping[str, Any], name: str, default: int | None) -> int | None
         return default
     try:
         number = int(found)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1
     if number < 0 or isinstance(found, bool) or (isinstance(found, float) and found != number):
-        raise RejectedError(f"'{name}' is not a whole number: {found!r}")
+        raise RejectedError(f"'{name}' is not a whole number: {_shown(found)}")
+    if number > MOST:
+        raise RejectedError(f"'{name}' is more than {MOST:,}: {_shown(found)}")
     return number
+
+
+def _shown(found: Any) -> str:
+    text = repr(found)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _bool(plain: Mapping[str, Any], name: str, default: bool | None) -> bool | None:
@@ -182,5 +194,5 @@ def _bool(plain: Mapping[str, Any], name: str, default: bool | None) -> bool | N
         return default
     said = {"true": True, "false": False}.get(str(found).lower())
     if said is None:
-        raise RejectedError(f"'{name}' is neither true nor false: {found!r}")
+        raise RejectedError(f"'{name}' is neither true nor false: {_shown(found)}")
     return said

@@ -1,5 +1,6 @@
 """The result store: rows in, rows out, nothing lost and nothing overwritten."""
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,14 +9,16 @@ from typing import Any, Literal, Self
 
 import orjson
 import sqlalchemy as sa
+from pydantic import ValidationError
 
 from prony.base.clock import Clock, SystemClock, iso
 from prony.base.errors import ConfigError, LaunchError
 from prony.base.finding import Finding
-from prony.base.model import Frozen, digest
+from prony.base.model import Frozen, digest, first_fault
 from prony.measure.result import Row
-from prony.store.database import make_engine, make_parent, reading, writing
+from prony.store.database import StoreFile, file_of, make_engine, make_parent, name_of, reading, writing
 from prony.store.schema import MIGRATIONS, current_version, findings, migrate, receipts, results
+from prony.store.versions import Ingest, Version
 
 _CHUNK = 500
 
@@ -48,12 +51,11 @@ class RowFilter(Frozen):
 
 
 @dataclass(frozen=True)
-class _Version:
-    id: int
-    version: int
-    digest: str
-    latest: bool
-    row: str
+class Selection:
+    """Rows of a store, and what of it cannot be read."""
+
+    rows: tuple[Row, ...]
+    unreadable: tuple[Finding, ...]
 
 
 EVERYTHING = RowFilter()
@@ -64,29 +66,31 @@ def open_store(place: str | Path, *, create: bool = True, clock: Clock | None = 
 
     Raises ConfigError when it is not there and not to be created, LaunchError when it cannot be used.
     """
-    name = str(place)
-    if "://" not in name:
-        if not create and not Path(name).exists():
+    path = file_of(str(place))
+    if path is not None:
+        if not create and not path.exists():
             raise ConfigError(
-                f"{name}: no results yet",
+                f"{path}: no results yet",
                 fix="measure with: prony run CONFIG   or import with: prony results import FILE",
             )
-        make_parent(Path(name))
-    return Store(name, clock or SystemClock(), wait_s)
+        make_parent(path)
+    return Store(str(place), clock or SystemClock(), wait_s)
 
 
 class Store:
     """An open result store; a context manager that closes it."""
 
     def __init__(self, name: str, clock: Clock, wait_s: float) -> None:
-        self.name = name
+        self.name = name_of(name)
         self._clock = clock
+        self._file = StoreFile(file_of(name))
         self._engine = make_engine(name, wait_s)
         try:
             self._prepare()
         except BaseException:
             self.close()
             raise
+        self._file.remember()
 
     def _prepare(self) -> None:
         try:
@@ -117,17 +121,32 @@ class Store:
         """Close every connection."""
         self._engine.dispose()
 
+    def _reading(self) -> contextlib.AbstractContextManager[sa.Connection]:
+        self._same_file()
+        return reading(self._engine, self.name)
+
+    def _same_file(self) -> None:
+        """Open the file anew when another has its name now. Raises LaunchError when none has."""
+        if self._file.replaced():
+            self._engine.dispose()
+            self._prepare()
+            self._file.remember()
+
     def add(self, rows: Iterable[Row], source: str, found: Iterable[Finding] = ()) -> Receipt:
         """Ingest rows and findings in one transaction; what is known already changes nothing.
 
         A row whose key is known with other content becomes a new version, and a finding says so; all versions are kept.
+        Content that an earlier version had is shown again when it comes last.
         Raises LaunchError; then nothing was ingested.
         """
         at = iso(self._clock.wall())
+        rows = tuple(rows)
+        last = {row.key: number for number, row in enumerate(rows)}
+        self._same_file()
         with writing(self._engine, self.name) as connection:
-            ingest = _Ingest(_known_versions(connection, rows := tuple(rows)))
-            for row in rows:
-                ingest.take(row)
+            ingest = Ingest(_known_versions(connection, rows))
+            for number, row in enumerate(rows):
+                ingest.take(row, final=last[row.key] == number)
             news = _unknown_findings(connection, (*found, *ingest.findings))
             receipt = Receipt(
                 source=source,
@@ -137,21 +156,32 @@ class Store:
                 unchanged=ingest.unchanged,
                 findings=len(news),
             )
-            if ingest.inserts or news:
+            if ingest.added or ingest.changed or news:
                 _write(connection, receipt, ingest, news)
         return receipt
 
     def rows(self, where: RowFilter = EVERYTHING) -> tuple[Row, ...]:
-        """Return the latest version of every row that matches, in order of ingest. Raises LaunchError."""
-        query = sa.select(results.c.row).where(results.c.latest, *_conditions(where)).order_by(results.c.id)
-        with reading(self._engine, self.name) as connection:
-            return tuple(Row.model_validate_json(text) for text in connection.execute(query).scalars())
+        """Return the version shown of every readable row that matches, in order of ingest. Raises LaunchError."""
+        return self.select(where).rows
+
+    def select(self, where: RowFilter = EVERYTHING) -> Selection:
+        """Return the version shown of every row that matches, and a finding for each that cannot be read.
+
+        Raises LaunchError.
+        """
+        columns = results.c.key, results.c.version, results.c.row
+        query = sa.select(*columns).where(results.c.latest, *_conditions(where)).order_by(results.c.id)
+        with self._reading() as connection:
+            return _read(connection.execute(query))
 
     def row(self, key_start: str) -> Row:
         """Return the one row whose key starts so. Raises ConfigError when none or several do."""
-        found = self.rows(RowFilter(key=key_start))
+        selected = self.select(RowFilter(key=key_start))
+        found = selected.rows
         if len(found) == 1:
             return found[0]
+        if not found and selected.unreadable:
+            raise ConfigError(selected.unreadable[0].message, fix=selected.unreadable[0].fix)
         if not found:
             raise ConfigError(f"no result has a key that starts with '{key_start}'", fix="prony results list")
         keys = ", ".join(row.key[:16] for row in found[:8])
@@ -160,93 +190,52 @@ class Store:
         )
 
     def history(self, key: str) -> tuple[Row, ...]:
-        """Return all versions of a row, oldest first."""
-        query = sa.select(results.c.row).where(results.c.key == key).order_by(results.c.version)
-        with reading(self._engine, self.name) as connection:
-            return tuple(Row.model_validate_json(text) for text in connection.execute(query).scalars())
+        """Return all readable versions of a row, oldest first."""
+        columns = results.c.key, results.c.version, results.c.row
+        query = sa.select(*columns).where(results.c.key == key).order_by(results.c.version)
+        with self._reading() as connection:
+            return _read(connection.execute(query)).rows
 
     def findings(self) -> tuple[Finding, ...]:
         """Return everything that ingests found, oldest first."""
         query = sa.select(findings.c.finding).order_by(findings.c.id)
-        with reading(self._engine, self.name) as connection:
+        with self._reading() as connection:
             return tuple(Finding.model_validate_json(text) for text in connection.execute(query).scalars())
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Return what was ingested from where, oldest first; ingests that changed nothing leave none."""
         columns = [receipts.c[name] for name in Receipt.model_fields]
         query = sa.select(*columns).order_by(receipts.c.id)
-        with reading(self._engine, self.name) as connection:
+        with self._reading() as connection:
             return tuple(Receipt(**line) for line in connection.execute(query).mappings())
 
 
-class _Ingest:
-    """Decides row by row what is new, given the versions that the store holds."""
-
-    def __init__(self, known: dict[str, list[_Version]]) -> None:
-        self._known = known
-        self.inserts: list[dict[str, Any]] = []
-        self.superseded: list[int] = []
-        self.findings: list[Finding] = []
-        self.added = self.changed = self.unchanged = 0
-
-    def take(self, row: Row) -> None:
-        content, mark = row.model_dump_json(), digest(row)
-        versions = self._known.setdefault(row.key, [])
-        if any(version.digest == mark for version in versions) or (versions and _says_less(row, versions[-1].row)):
-            self.unchanged += 1
-            return
-        if versions:
-            self._supersede(row, versions[-1])
-        else:
-            self.added += 1
-        number = len(versions) + 1
-        versions.append(_Version(id=0, version=number, digest=mark, latest=True, row=content))
-        self.inserts.append(_columns(row, number, mark, content))
-
-    def _supersede(self, row: Row, last: _Version) -> None:
-        self.changed += 1
-        if last.id:
-            self.superseded.append(last.id)
-        else:
-            next(line for line in self.inserts if line["digest"] == last.digest)["latest"] = False
-        self.findings.append(
-            Finding(
-                rule="store/changed",
-                severity="warn",
-                message=f"result {row.key[:12]} came again with other content: version {last.version + 1} is shown from"
-                f" now on, version {last.version} is kept",
-                fix="compare both with: prony results show KEY --json",
-                evidence=f"{row.key} version {last.version + 1} from {row.source}",
+def _read(lines: Iterable[Any]) -> Selection:
+    rows: list[Row] = []
+    unreadable: list[Finding] = []
+    for key, version, text in lines:
+        try:
+            rows.append(Row.model_validate_json(text))
+        except ValidationError as error:
+            unreadable.append(
+                Finding(
+                    rule="store/unreadable",
+                    severity="error",
+                    message=f"result {key[:12]} version {version} cannot be read: {first_fault(error)}",
+                    fix="import it again from its job folder or its file; what is stored is kept",
+                )
             )
-        )
+    return Selection(tuple(rows), tuple(unreadable))
 
 
-def _says_less(row: Row, known: str) -> bool:
-    """An imported row that repeats some of what a known one says adds nothing: some sources leave columns out."""
-    if row.origin != "imported":
-        return False
-    whole = Row.model_validate_json(known)
-    values = {(found.metric, found.stat): found.value for found in whole.measurements}
-    same = all(values.get((found.metric, found.stat)) == found.value for found in row.measurements)
-    hidden = {"measurements": (), "verdicts": (), "image": None}
-    bare = row.model_copy(update=hidden) == whole.model_copy(update=hidden)
-    return same and bare and row.image in (None, whole.image)
-
-
-def _columns(row: Row, version: int, mark: str, content: str) -> dict[str, Any]:
-    names = [column.name for column in results.columns]
-    hot = {name: getattr(row, name) for name in names if name in Row.model_fields or name == "valid"}
-    return {**hot, "version": version, "latest": True, "digest": mark, "row": content}
-
-
-def _known_versions(connection: sa.Connection, rows: Sequence[Row]) -> dict[str, list[_Version]]:
+def _known_versions(connection: sa.Connection, rows: Sequence[Row]) -> dict[str, list[Version]]:
     columns = [results.c[name] for name in ("key", "id", "version", "digest", "latest", "row")]
-    known: dict[str, list[_Version]] = {}
+    known: dict[str, list[Version]] = {}
     keys = sorted({row.key for row in rows})
     for start in range(0, len(keys), _CHUNK):
         query = sa.select(*columns).where(results.c.key.in_(keys[start : start + _CHUNK])).order_by(results.c.version)
         for key, *rest in connection.execute(query):
-            known.setdefault(key, []).append(_Version(*rest))
+            known.setdefault(key, []).append(Version(*rest))
     return known
 
 
@@ -260,12 +249,14 @@ def _unknown_findings(connection: sa.Connection, found: Iterable[Finding]) -> di
     return news
 
 
-def _write(connection: sa.Connection, receipt: Receipt, ingest: _Ingest, news: dict[str, Finding]) -> None:
+def _write(connection: sa.Connection, receipt: Receipt, ingest: Ingest, news: dict[str, Finding]) -> None:
     made = connection.execute(sa.insert(receipts).values(**receipt.model_dump()))
     number = made.inserted_primary_key[0] if made.inserted_primary_key else None
     for start in range(0, len(ingest.superseded), _CHUNK):
         ids = ingest.superseded[start : start + _CHUNK]
         connection.execute(sa.update(results).where(results.c.id.in_(ids)).values(latest=False))
+    if ingest.reinstated:
+        connection.execute(sa.update(results).where(results.c.id.in_(ingest.reinstated)).values(latest=True))
     if ingest.inserts:
         connection.execute(sa.insert(results), [{**line, "receipt_id": number} for line in ingest.inserts])
     if news:
