@@ -73,14 +73,43 @@ def test_different_points_of_the_same_work_are_refused_by_name() -> None:
         plan((point(1), point(1, spec_decoding="draft_model")), deploy, RULES, "", "")
 
 
-def test_load_that_cannot_be_run_names_point_and_rule() -> None:
-    with pytest.raises(PlanError, match=r"key conc=1: .*requests") as caught:
-        plan((point(1),), deploy, LoadRules(requests="${conc - 1}"), "", "")
+def test_load_that_cannot_be_run_names_the_load_file_the_point_and_the_rule() -> None:
+    with pytest.raises(PlanError, match=r"^load.yaml requests: .*greater than 0.*key conc=1") as caught:
+        plan((point(1),), deploy, LoadRules(requests="${conc - 1}"), "", "", load_file="load.yaml")
     assert "requests '${conc - 1}'" in caught.value.fix
 
 
+def test_lengths_that_cannot_be_run_are_blamed_on_the_config_that_states_them() -> None:
+    for isl in (0, 10**12):
+        with pytest.raises(PlanError, match=r"^master.yaml key isl: ") as caught:
+            plan((point(1, workload=FixedSeqLen.model_construct(isl=isl, osl=32)),), deploy, RULES, "master.yaml", "")
+        assert "isl and osl 1 to 10,000,000" in caught.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"requests": "1000000000000"}, "load.yaml requests"),
+        ({"warmups": "1000000000000"}, "load.yaml warmups"),
+        ({"requests": "10000000"}, "load.yaml requests: 1,600,000,640 tokens"),
+        ({"requests": "${1 // 0}"}, "load.yaml requests: .*division by zero"),
+        ({"warmups": "-5"}, "load.yaml warmups"),
+    ],
+)
+def test_loads_too_large_for_any_client_are_refused_before_a_server_starts(changes: dict[str, str], place: str) -> None:
+    rules = LoadRules(**{"requests": "8", "warmups": "4", **changes})
+    with pytest.raises(PlanError, match=f"^{place}") as caught:
+        plan((point(1),), deploy, rules, "master.yaml", "", load_file="load.yaml")
+    assert "1,000,000,000" in caught.value.allowed or "division" in caught.value.message
+
+
+def test_concurrency_too_large_for_any_client_is_refused() -> None:
+    with pytest.raises(PlanError, match=r"^master.yaml key concurrency"):
+        plan((point(10**9),), deploy, LoadRules(requests="8", warmups="0"), "master.yaml", "")
+
+
 def test_fault_in_an_expression_names_the_point() -> None:
-    with pytest.raises(PlanError, match=r"key conc=1: .*'cnc' is not known"):
+    with pytest.raises(PlanError, match=r"'cnc' is not known here \(for key conc=1\)"):
         plan((point(1),), deploy, LoadRules(requests="${cnc}"), "", "")
 
 

@@ -129,7 +129,11 @@ def test_an_unknown_flag_is_told_with_its_line_and_what_was_perhaps_meant() -> N
     [
         ("{port: 80}", "comes from prony itself"),
         ("{model: x}", "comes from served_model"),
-        ("{slots: many}", "must be int"),
+        ("{slots: many}", "can't be many"),
+        ("{itl-ms: -2}", "can't be -2"),
+        ("{itl-ms: .nan}", "can't be nan"),
+        ("{slots: 1.5}", "can't be 1.5"),
+        ("{slots: 99999999999}", "can't be 99999999999"),
         ("{slots: true}", "needs a value"),
         ("{slots: [1, 2]}", "once only"),
     ],
@@ -231,7 +235,7 @@ def test_where_a_value_stands_is_no_part_of_the_deployments_identity() -> None:
 
 
 NAMES = ("ttft-ms", "itl-ms", "slots", "seed", "max-model-len", "tokens-per-event")
-VALUES = st.one_of(st.integers(1, 99), st.sampled_from(["${conc}", "${isl + osl}", "7"]))
+VALUES = st.one_of(st.integers(2, 99), st.sampled_from(["${conc}", "${isl + osl}", "7"]))
 ARGS = st.dictionaries(st.sampled_from(NAMES), VALUES)
 ENV = st.dictionaries(st.sampled_from(["A", "B", "C"]), st.text("xyz", min_size=1, max_size=3))
 LAYERS = st.fixed_dictionaries(

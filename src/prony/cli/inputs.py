@@ -65,6 +65,7 @@ def read_launches(inputs: Inputs, matrix: Matrix) -> tuple[Launch, ...]:
         rules,
         config_file=str(inputs.configs[0]),
         config_digest=files_digest(inputs.configs),
+        load_file=str(inputs.load) if inputs.load else "",
     )
 
 

@@ -66,11 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def choose_out(asked: Path | None, config: Path, *, resume: bool) -> Path:
     """Return the sweep's folder: the asked one, else prony-out/<config>[-N], the newest of them when resuming."""
+    from prony.run.ledger import is_written
+
     if asked is not None:
         return asked
     name = config.resolve().parent.name if config.stem == "master" else config.stem
     number = 1
-    while (_numbered(name, number) / "sweep.db").exists():
+    while is_written(_numbered(name, number) / "sweep.db"):
         number += 1
     return _numbered(name, max(1, number - 1) if resume else number)
 

@@ -24,6 +24,9 @@ class Progress(Frozen):
 def write_progress(path: Path, progress: Progress) -> None:
     """Replace the progress file by rename, unsynced. A full disk is left for the event log to report."""
     partial = path.with_name(f".{path.name}.partial")
-    with contextlib.suppress(OSError):
+    try:
         partial.write_bytes(canonical_json(progress))
         partial.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink()

@@ -1,5 +1,6 @@
 """Prompts of exact length, all different, and the requests that carry them, drawn from the plan's seed."""
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -49,7 +50,7 @@ def build_workload(target: Target, plan: LoadPlan) -> Workload:
     def exchanges(count: int, mark: str) -> list[Exchange]:
         inputs = draw_lengths(plan.isl, plan.range_ratio, count, rng).tolist()
         outputs = draw_lengths(plan.osl, plan.range_ratio, count, rng).tolist()
-        prompts = [_draw_new(draw, length, rng, seen) for length in inputs]
+        prompts = (_draw_new(draw, length, rng, seen) for length in inputs)
         return [
             Exchange(index, render(f"{run}-{mark}{index}", prompt, osl), isl, osl)
             for index, (prompt, isl, osl) in enumerate(zip(prompts, inputs, outputs, strict=True))
@@ -74,7 +75,7 @@ def auth_headers(target: Target) -> dict[str, str]:
 def _draw_new(draw: Draw, length: int, rng: np.random.Generator, seen: set[bytes]) -> Prompt:
     for _ in range(_REDRAWS):
         prompt = draw(length, rng)
-        key = orjson.dumps(prompt)
+        key = hashlib.blake2b(orjson.dumps(prompt), digest_size=16).digest()
         if key not in seen:
             seen.add(key)
             return prompt

@@ -5,6 +5,9 @@ from typing import Literal
 from prony.base.model import Frozen
 from prony.spec.load import LoadPlan
 
+PREFIX = "prony: "
+"""Begins the client's last message on stderr, when it could not measure."""
+
 Tokenizer = Literal["llamacpp", "vllm", "none"]
 
 

@@ -4,8 +4,10 @@ Exit codes: 0 measured (the log tells which requests failed), 3 nothing could be
 """
 
 import asyncio
+import contextlib
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -15,7 +17,7 @@ import uvloop
 from prony.base.errors import LaunchError, PronyError
 from prony.base.model import read_model
 from prony.load.progress import Progress, write_progress
-from prony.load.request import LoadRequest
+from prony.load.request import PREFIX, LoadRequest
 from prony.load.run import run_load
 from prony.measure.storage import write_log
 
@@ -29,13 +31,33 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
+    file = Path(arguments[0])
     try:
-        return _run(Path(arguments[0]))
+        return _run(file)
     except PronyError as error:
-        sys.stderr.write(f"{error}\n")
-        return LaunchError.exit_code
+        fault = error
+    except MemoryError:
+        fault = LaunchError(
+            "the load does not fit into this machine's memory", fix="ask for fewer or shorter requests in the load file"
+        )
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:
+        fault = _own_fault(error, file.parent / "logs" / "client-fault.log")
+    sys.stderr.write(f"{PREFIX}{fault}\n")
+    return LaunchError.exit_code
+
+
+def _own_fault(error: Exception, log: Path) -> LaunchError:
+    """Keep the traceback of a fault of Prony's own in a file, and say so."""
+    with contextlib.suppress(OSError):
+        log.parent.mkdir(exist_ok=True)
+        with log.open("a") as file:
+            traceback.print_exception(error, file=file)
+    return LaunchError(
+        f"the load client itself failed: {type(error).__name__}: {str(error).partition(chr(10))[0]}",
+        fix=f"report it with {log}",
+    )
 
 
 def _run(file: Path) -> int:

@@ -1,13 +1,13 @@
 """Jobs and launches: one load point each, grouped by the server start that they share."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from prony.base.model import Frozen, digest
 from prony.recipe.deployment import Deployment
-from prony.spec.load import LoadPlan
-from prony.spec.point import Point
+from prony.spec.load import MAX_SECONDS, LoadPlan
+from prony.spec.point import FixedSeqLen, Point
 
 
 class Job(Frozen):
@@ -18,9 +18,20 @@ class Job(Frozen):
     deployment: Deployment
     load: LoadPlan
     repeat: int = Field(default=0, ge=0)
-    time_limit_s: float = Field(default=3600.0, gt=0)
+    time_limit_s: float = Field(default=3600.0, gt=0, le=MAX_SECONDS)
     config_file: str = ""
     config_digest: str = ""
+
+    @model_validator(mode="after")
+    def _labels_equal_what_runs(self) -> Self:
+        point, load = self.point, self.load
+        if point.concurrency != load.concurrency:
+            raise ValueError(f"the point's concurrency is {point.concurrency}, that of the load {load.concurrency}")
+        if isinstance(point.workload, FixedSeqLen) and (point.workload.isl, point.workload.osl) != (load.isl, load.osl):
+            raise ValueError(f"the point's isl and osl are not those of the load ({load.isl}, {load.osl})")
+        if point.topology != self.deployment.topology:
+            raise ValueError(f"the point's topology is not that of the deployment ({self.deployment.topology.label})")
+        return self
 
     @property
     def key(self) -> str:

@@ -2,15 +2,15 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from prony.base.errors import ConfigError, PlanError
-from prony.base.model import first_fault
 from prony.plan.job import Job, Launch
 from prony.recipe.deployment import Deployment
 from prony.spec.expression import evaluate_whole
-from prony.spec.load import LoadPlan, LoadRules
+from prony.spec.load import MAX_CONCURRENCY, MAX_LENGTH, MAX_REQUESTS, MAX_TOKENS, LoadPlan, LoadRules
 from prony.spec.point import FixedSeqLen, Point
 
 SECRET_ENDINGS = ("_TOKEN", "_KEY", "_SECRET", "_PASSWORD")
@@ -22,21 +22,24 @@ def plan(
     rules: LoadRules,
     config_file: str,
     config_digest: str,
+    load_file: str = "",
 ) -> tuple[Launch, ...]:
     """Turn points into launches, in the order of the points.
 
     Equal points are merged into one job; different points that resolve to the same work are refused, since the
-    difference between their names would not be in what is measured. Raises PlanError.
+    difference between their names would not be in what is measured. load_file: where the rules were read, for errors;
+    empty for the defaults. Raises PlanError.
     """
+    places = _Places(config_file, load_file or "the default load rules")
     jobs: dict[str, Job] = {}
     for point in dict.fromkeys(points):
         deployment = deploy(point)
-        _check(point, deployment)
+        check(point, deployment)
         for repeat in range(rules.repeats):
             job = Job(
                 point=point,
                 deployment=deployment,
-                load=load_plan(point, rules, repeat),
+                load=_load_plan(point, rules, repeat, places),
                 repeat=repeat,
                 time_limit_s=rules.time_limit_s,
                 config_file=config_file,
@@ -56,8 +59,16 @@ def group(jobs: Sequence[Job]) -> tuple[Launch, ...]:
     return tuple(Launch(key=key, jobs=tuple(members)) for key, members in groups.items())
 
 
-def load_plan(point: Point, rules: LoadRules, repeat: int) -> LoadPlan:
-    """Evaluate the load rules for a point. Raises PlanError that names the point and the rule."""
+@dataclass(frozen=True)
+class _Places:
+    """Where a point's lengths and its load rules were written."""
+
+    config: str
+    load: str
+
+
+def _load_plan(point: Point, rules: LoadRules, repeat: int, places: _Places) -> LoadPlan:
+    """Evaluate the load rules for a point. Raises PlanError that names the point, the file and the field."""
     workload = point.workload
     if not isinstance(workload, FixedSeqLen):
         raise PlanError(
@@ -66,6 +77,14 @@ def load_plan(point: Point, rules: LoadRules, repeat: int) -> LoadPlan:
             fix="choose other keys with --keys",
         )
     names = {"conc": point.concurrency, "isl": workload.isl, "osl": workload.osl}
+
+    def computed(field: str, text: str) -> int:
+        try:
+            return evaluate_whole(text, names)
+        except ConfigError as error:
+            message = f"{places.load} {field}: {error.message} (for {point.label})"
+            raise PlanError(message, allowed=error.allowed, fix=error.fix) from None
+
     try:
         return LoadPlan(
             endpoint=rules.endpoint,
@@ -73,19 +92,35 @@ def load_plan(point: Point, rules: LoadRules, repeat: int) -> LoadPlan:
             osl=workload.osl,
             range_ratio=rules.range_ratio,
             concurrency=point.concurrency,
-            requests=evaluate_whole(rules.requests, names),
-            warmups=evaluate_whole(rules.warmups, names),
+            requests=computed("requests", rules.requests),
+            warmups=computed("warmups", rules.warmups),
             seed=derived_seed(rules.seed, workload, point.concurrency, repeat),
             request_timeout_s=rules.request_timeout_s,
         )
     except ValidationError as error:
-        raise PlanError(
-            f"{point.label}: the load rules give a load that cannot be run: {first_fault(error)}",
-            allowed="requests > 0, warmups ≥ 0",
-            fix=f"change the load file: requests '{rules.requests}', warmups '{rules.warmups}'",
-        ) from None
-    except ConfigError as error:
-        raise PlanError(f"{point.label}: {error.message}", allowed=error.allowed, fix=error.fix) from None
+        raise _cannot_be_run(error, point, rules, places) from None
+
+
+def _cannot_be_run(error: ValidationError, point: Point, rules: LoadRules, places: _Places) -> PlanError:
+    """Blame the master config for a point's own numbers and the load file for what its rules make of them."""
+    fault = error.errors(include_url=False)[0]
+    field = str(fault["loc"][0]) if fault["loc"] else ""
+    message = fault["msg"].removeprefix("Value error, ")
+    given = f" (is {fault['input']})" if field else ""
+    reason = f"{message[:1].lower()}{message[1:]}{given}"
+    allowed = (
+        f"requests 1 to {MAX_REQUESTS:,}, concurrency 1 to {MAX_CONCURRENCY:,}, isl and osl 1 to {MAX_LENGTH:,}, "
+        f"(requests + warmups) * (isl + osl) up to {MAX_TOKENS:,}"
+    )
+    if field in ("isl", "osl", "concurrency"):
+        place = f"{places.config} {point.config_key} {field}"
+        return PlanError(f"{place}: {reason} (for {point.label})", allowed=allowed, fix="mend it in the master config")
+    rule = f"requests '{rules.requests}', warmups '{rules.warmups}'"
+    return PlanError(
+        f"{places.load} {field or 'requests'}: {reason} (for {point.label})",
+        allowed=allowed,
+        fix=f"change the load rules: {rule}",
+    )
 
 
 def derived_seed(seed: int, workload: FixedSeqLen, concurrency: int, repeat: int) -> int:
@@ -97,7 +132,8 @@ def derived_seed(seed: int, workload: FixedSeqLen, concurrency: int, repeat: int
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
-def _check(point: Point, deployment: Deployment) -> None:
+def check(point: Point, deployment: Deployment) -> None:
+    """Raise PlanError for a secret that is written out, and for requests that could enter at several places."""
     for role in deployment.roles:
         for variable in role.env:
             if variable.name.endswith(SECRET_ENDINGS) and not variable.value.startswith("{env:"):

@@ -16,9 +16,10 @@ MAX_DEPTH = 4
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Recipes by name, every one checked together with its parents."""
+    """Recipes by name, every one checked together with its parents; `places`: the directories they were read from."""
 
     recipes: Mapping[str, Recipe]
+    places: tuple[str, ...] = ()
 
     def chain(self, name: str) -> tuple[Recipe, ...]:
         """Return a recipe's layers, the farthest parent first and itself last."""
@@ -46,8 +47,9 @@ class Catalogue:
                 f"'{config_key}' matches the keys of several recipes: {', '.join(case.file for case in found)}",
                 fix="narrow their keys until one is left",
             )
+        looked_in = f" in {', '.join(self.places)}" if self.places else ""
         raise ConfigError(
-            f"no recipe serves '{config_key}'",
+            f"no recipe{looked_in} serves '{config_key}'",
             allowed="; ".join(f"{case.name}: {', '.join(case.keys) or 'no keys'}" for case in cases) or "no recipes",
             fix=f"add it to the keys of one of these recipes, or write {config_key}.yaml beside them",
         )
@@ -61,10 +63,10 @@ def load_catalogue(dirs: Sequence[Path]) -> Catalogue:
             raise ConfigError(f"{folder}: no such directory of recipes", fix="check the path")
         files = sorted(path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml"))
         recipes += [read_recipe(load_yaml(path), path.stem) for path in files]
-    return make_catalogue(recipes)
+    return make_catalogue(recipes, tuple(str(folder) for folder in dirs))
 
 
-def make_catalogue(recipes: Iterable[Recipe]) -> Catalogue:
+def make_catalogue(recipes: Iterable[Recipe], places: tuple[str, ...] = ()) -> Catalogue:
     """Put recipes together. Raises ConfigError for equal names, missing parents, cycles, depth and idle nulls."""
     by_name: dict[str, Recipe] = {}
     for recipe in recipes:
@@ -74,7 +76,7 @@ def make_catalogue(recipes: Iterable[Recipe]) -> Catalogue:
                 fix="rename one of the files",
             )
         by_name[recipe.name] = recipe
-    catalogue = Catalogue(by_name)
+    catalogue = Catalogue(by_name, places)
     for recipe in by_name.values():
         _check_parents(recipe, by_name)
         _check_nulls(catalogue.chain(recipe.name))

@@ -1,26 +1,48 @@
 """A deployment: what is started, literally. Only `{port:NAME}`, `{model_dir}` and `{python}` are bound at start."""
 
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from prony.base.model import Frozen, digest
+from prony.spec.load import MAX_SECONDS
 from prony.spec.point import RoleName, Topology
+
+ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+MAX_REPLICAS = 1024
+
+
+def fault_of_word(text: str) -> str | None:
+    """Say why a text cannot be handed to a program (as an argument or in its environment), or None."""
+    if "\0" in text:
+        return "holds a NUL character"
+    return "holds half of a surrogate pair" if any("\ud800" <= character <= "\udfff" for character in text) else None
+
+
+def _word(text: str) -> str:
+    fault = fault_of_word(text)
+    if fault:
+        raise ValueError(fault)
+    return text
+
+
+Word = Annotated[str, AfterValidator(_word)]
+"""A text that can be handed to a program."""
 
 
 class EnvVar(Frozen):
     """One environment variable of a role."""
 
-    name: str
-    value: str
+    name: str = Field(pattern=ENV_NAME)
+    value: Word
 
 
 class ModelFile(Frozen):
     """A file of the model, with what it must be."""
 
-    name: str
-    size_bytes: int | None = None
-    sha256: str | None = None
+    name: str = Field(min_length=1)
+    size_bytes: int | None = Field(default=None, ge=0)
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
 
 
 class ModelRef(Frozen):
@@ -40,19 +62,29 @@ class Probe(Frozen):
 
     port: str = "http"
     path: str = "/health"
-    timeout_s: float = Field(default=600.0, gt=0)
+    timeout_s: float = Field(default=600.0, gt=0, le=MAX_SECONDS)
 
 
 class Role(Frozen):
     """One kind of process: literal argv and environment, the ports it listens on, when it is ready."""
 
     name: RoleName
-    replicas: int = 1
-    argv: tuple[str, ...]
+    replicas: int = Field(default=1, ge=1, le=MAX_REPLICAS)
+    argv: tuple[Word, ...] = Field(min_length=1)
     env: tuple[EnvVar, ...] = ()
-    ports: tuple[str, ...] = ("http",)
-    gpus: int = 0
+    ports: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], ...] = ("http",)
+    gpus: int = Field(default=0, ge=0)
     ready: Probe = Probe()
+
+    @model_validator(mode="after")
+    def _can_be_started(self) -> Self:
+        if not self.argv[0]:
+            raise ValueError("argv names no program")
+        if len(set(self.ports)) < len(self.ports):
+            raise ValueError(f"two ports have one name: {', '.join(self.ports)}")
+        if self.ready.port not in self.ports:
+            raise ValueError(f"ready.port is '{self.ready.port}', but the ports are: {', '.join(self.ports) or 'none'}")
+        return self
 
 
 class Origin(Frozen):
@@ -72,7 +104,7 @@ class Deployment(Frozen):
     model: ModelRef
     served_model: str
     topology: Topology
-    roles: tuple[Role, ...]
+    roles: tuple[Role, ...] = Field(min_length=1)
     entry_role: RoleName = "agg"
     python: str | None = None
     tokenizer: Literal["llamacpp", "vllm", "none"] = "none"
@@ -80,6 +112,15 @@ class Deployment(Frozen):
     simulated: bool = False
     recipe: str = ""
     origins: tuple[Origin, ...] = ()
+
+    @model_validator(mode="after")
+    def _requests_can_enter(self) -> Self:
+        names = [role.name for role in self.roles]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two roles have one name: {', '.join(names)}")
+        if self.entry_role not in names:
+            raise ValueError(f"entry_role is '{self.entry_role}', but the roles are: {', '.join(names)}")
+        return self
 
     @property
     def key(self) -> str:

@@ -10,10 +10,11 @@ from prony.base.errors import ConfigError
 from prony.base.model import Frozen
 from prony.base.validate import validate
 from prony.base.yamldoc import YamlMap
-from prony.recipe.deployment import ModelFile
+from prony.recipe.deployment import ENV_NAME, ModelFile, fault_of_word
 from prony.recipe.leaves import Leaf, flatten
 from prony.recipe.when import NUMBER_NAMES, Condition, read_conditions
 from prony.spec import expression
+from prony.spec.load import MAX_SECONDS
 
 MAX_RULES = 12
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
@@ -28,7 +29,10 @@ def seconds_of(text: Any) -> float:
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     if match is None or float(match[1]) == 0:
         raise ValueError("must be a duration such as 90s, 30m or 1h")
-    return float(match[1]) * _SECONDS[match[2]]
+    seconds = float(match[1]) * _SECONDS[match[2]]
+    if seconds > MAX_SECONDS:
+        raise ValueError(f"must be at most {MAX_SECONDS / 3600:g}h")
+    return seconds
 
 
 def _duration(value: Any) -> Any:
@@ -194,13 +198,32 @@ def read_recipe(document: YamlMap, name: str) -> Recipe:
         extends=form.extends,
         extends_place=f"{document.file}:{document.lines.get('extends', 0)}",
         keys=form.keys,
-        leaves=tuple(flatten(document, _NOT_LEAVES)),
+        leaves=_read_leaves(document),
         rules=tuple(_read_rule(rule) for rule in document.get("rules") or ()),
     )
 
 
+def _read_leaves(node: YamlMap) -> tuple[Leaf, ...]:
+    """Return the leaves of a layer or a rule. Raises ConfigError for what no process can be given."""
+    leaves = tuple(flatten(node, _NOT_LEAVES))
+    for leaf in leaves:
+        name = leaf.path[-1]
+        if leaf.path[-2:-1] == ("env",) and not re.fullmatch(ENV_NAME, name):
+            raise ConfigError(
+                f"{leaf.place}: {name!r} can't be the name of an environment variable",
+                allowed="letters, digits and _, not beginning with a digit",
+            )
+        for text in (name, *(leaf.value if isinstance(leaf.value, list) else [leaf.value])):
+            fault = fault_of_word(text) if isinstance(text, str) else None
+            if fault:
+                raise ConfigError(
+                    f"{leaf.place}: {leaf.name!r} {fault}: {text!r}", fix="take it out; no program can be given that"
+                )
+    return leaves
+
+
 def _read_rule(rule: YamlMap) -> Rule:
-    leaves = tuple(flatten(rule, _NOT_LEAVES))
+    leaves = _read_leaves(rule)
     place = f"{rule.file}:{rule.line}"
     if not leaves:
         raise ConfigError(f"{place}: this rule changes nothing", allowed=", ".join(PatchForm.model_fields))

@@ -6,7 +6,7 @@ from typing import Any
 
 from prony.base.errors import ConfigError
 from prony.recipe.catalogue import Catalogue
-from prony.recipe.deployment import Deployment, EnvVar, ModelFile, ModelRef, Origin, Probe, Role
+from prony.recipe.deployment import Deployment, EnvVar, ModelFile, ModelRef, Origin, Probe, Role, fault_of_word
 from prony.recipe.engines.engine import Engine
 from prony.recipe.engines.flags import Arg, check_args
 from prony.recipe.engines.table import engine_named
@@ -31,6 +31,7 @@ def resolve(catalogue: Catalogue, point: Point) -> Deployment:
     engine = engine_named(layers.required("engine"), layers.place("engine"))
     _check_labels(layers, engine)
     intent = layers.intent()
+    _check_names(layers)
     roles = tuple(_role(layers, engine, intent, pool) for pool in point.topology.pools)
     return Deployment(
         engine=engine.name,
@@ -219,6 +220,17 @@ def _role(layers: _Layers, engine: Engine, intent: Intent, pool: RolePool) -> Ro
         env=layers.env(pool.role),
         ready=layers.probe(),
     )
+
+
+def _check_names(layers: _Layers) -> None:
+    """Refuse a point whose names, which become arguments, cannot be given to a program."""
+    for name in ("model", "image"):
+        text = getattr(layers.point, name)
+        fault = fault_of_word(text)
+        if fault:
+            raise ConfigError(
+                f"{layers.point.config_key}: {name} {fault}: {text!r}", fix="mend the key in the master config"
+            )
 
 
 def _check_labels(layers: _Layers, engine: Engine) -> None:

@@ -83,6 +83,13 @@ def release_reserve(folder: JobFolder) -> None:
         (folder.path / _RESERVE).unlink()
 
 
+def drop_partials(folder: JobFolder) -> None:
+    """Remove files that a killed process or a full disk left half written."""
+    for partial in folder.path.glob(".*.partial"):
+        with contextlib.suppress(OSError):
+            partial.unlink()
+
+
 def _reserve(folder: JobFolder) -> None:
     with contextlib.suppress(OSError), (folder.path / _RESERVE).open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, _RESERVE_BYTES)

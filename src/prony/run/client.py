@@ -6,7 +6,7 @@ from typing import Literal
 
 from prony.base.clock import Clock
 from prony.base.model import write_model
-from prony.load.request import LoadRequest, Target
+from prony.load.request import PREFIX, LoadRequest, Target
 from prony.plan.job import Job
 from prony.run import launch
 from prony.run.folder import FaultClass, JobFolder
@@ -16,7 +16,6 @@ GRACE_SHARE = 0.1
 GRACE_MAX_S = 30.0
 _STOP_GRACE_S = 2.0
 _LOG = "client"
-_PREFIX = "prony: "
 _FAULTS: dict[int, FaultClass] = {2: "config", 3: "launch", 4: "measurement"}
 
 
@@ -35,7 +34,7 @@ def run_load(job: Job, folder: JobFolder, server: launch.Server, owner: Supervis
     """Load the server until the client ends, the server dies, or the time is up. Raises LaunchError, Cancelled."""
     write_model(folder.request_file, load_request(job, folder, server.url))
     deadline = clock.now_s() + job.time_limit_s - min(GRACE_MAX_S, GRACE_SHARE * job.time_limit_s)
-    argv = (sys.executable, "-m", "prony.load.worker", str(folder.request_file))
+    argv = (sys.executable, "-P", "-m", "prony.load.worker", str(folder.request_file))
     client = owner.start(_LOG, argv, {}, mark)
     while client.exit is None:
         owner.check()
@@ -65,15 +64,15 @@ def _loaded(client: Process, owner: Supervisor) -> Outcome:
     if code == 0:
         return Outcome("loaded")
     said = owner.pump.tail(_LOG)
-    message, _, rest = said.partition("\n  what to do: ")
-    if code in _FAULTS and message:
-        return Outcome("failed", _FAULTS[code], code, message.removeprefix(_PREFIX), rest)
-    told = f"; its last lines:\n{said}" if said else ""
+    _, ours, fault = f"\n{said}".rpartition(f"\n{PREFIX}")
+    if code in _FAULTS and ours:
+        message, _, fix = fault.partition("\n  what to do: ")
+        return Outcome("failed", _FAULTS[code], code, message, fix)
     return Outcome(
         "failed",
         "infrastructure",
         3,
-        f"the load client {client.death}{told}",
+        f"the load client {client.death}{launch.quoted(said)}",
         "look for the out-of-memory killer in the kernel log (dmesg), then run the job again",
     )
 

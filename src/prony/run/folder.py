@@ -1,5 +1,6 @@
 """The job folder: job.json goes in; exit.json, result.json, events.npz and logs come out."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,20 +9,26 @@ from typing import Literal
 from prony.base.errors import ConfigError
 from prony.base.model import Frozen, read_model
 from prony.load.progress import Progress
+from prony.measure.result import Result
 from prony.plan.job import Job
 
+_KEY = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{48})?")
 Status = Literal["succeeded", "invalid", "failed", "timeout", "cancelled"]
 FaultClass = Literal["none", "config", "launch", "measurement", "infrastructure"]
 
 
 class ExitRecord(Frozen):
-    """How an attempt at a job ended; written last and atomically, it outranks every other witness."""
+    """How an attempt at a job ended; written last and atomically, it outranks every other witness.
+
+    message: one sentence; what a process said last may follow in lines of its own. job_key: empty in old records.
+    """
 
     schema_version: Literal["prony.exit/1"] = "prony.exit/1"
     status: Status
     fault: FaultClass = "none"
     exit_code: int
     attempt: int
+    job_key: str = ""
     message: str = ""
     fix: str = ""
     started_at: str
@@ -63,8 +70,42 @@ class JobFolder:
         return self.path / "logs"
 
     def job(self) -> Job:
-        """Read job.json. Raises ConfigError."""
-        return read_model(self.job_file, Job)
+        """Read job.json. Raises ConfigError, also when the folder is that of another job."""
+        job = read_model(self.job_file, Job)
+        self.check_key(job.key, self.job_file)
+        return job
+
+    def check_key(self, key: str, file: Path) -> None:
+        """Raise ConfigError when a file is of another job than the folder is named after; other names are free."""
+        name = self.path.name
+        if _KEY.fullmatch(name) and not key.startswith(name):
+            raise ConfigError(
+                f"{file}: is of job {key[:16]}, but its folder is that of job {name}: it was edited or moved",
+                fix=f"write it back, or move it into a folder of its own: {self.path.with_name(key[:16])}",
+            )
+
+    def check_outputs(self, key: str) -> None:
+        """Raise ConfigError when the folder holds the result or exit record of another job. Damaged files count not."""
+        for file, read in ((self.result_file, self._result_key), (self.exit_file, self._exit_key)):
+            found = read()
+            if found and found != key:
+                raise ConfigError(
+                    f"{file}: is of job {found[:16]}, but job.json beside it is job {key[:16]}",
+                    fix="give the changed job a folder of its own (only job.json in it), or write job.json back",
+                )
+
+    def _result_key(self) -> str:
+        try:
+            return read_model(self.result_file, Result).row.key
+        except ConfigError:
+            return ""
+
+    def _exit_key(self) -> str:
+        try:
+            record = self.exit_record()
+        except ConfigError:
+            return ""
+        return record.job_key if record else ""
 
     def exit_record(self) -> ExitRecord | None:
         """Read exit.json, or None while the attempt has not ended. Raises ConfigError when it is damaged."""

@@ -13,7 +13,7 @@ from prony.base.errors import ConfigError, LaunchError, MeasurementError, PlanEr
 from prony.base.model import write_model
 from prony.load.progress import Progress, write_progress
 from prony.plan.job import Job
-from prony.plan.planner import SECRET_ENDINGS
+from prony.plan.planner import SECRET_ENDINGS, check
 from prony.run import claim, launch
 from prony.run.client import Outcome, run_load
 from prony.run.folder import ExitRecord, FaultClass, JobFolder, Status, worst_exit_code
@@ -69,7 +69,7 @@ def run_jobs(folders: Sequence[Path], attempt: int | None, clock: Clock) -> int:
 
 def _tasks(folders: Sequence[Path], attempt: int | None) -> tuple[_Task, ...]:
     named = [JobFolder(path.resolve()) for path in dict.fromkeys(folders)]
-    tasks = tuple(_Task(one, one.job(), attempt or claim.next_attempt(one)) for one in named)
+    tasks = tuple(_task(folder, attempt) for folder in named)
     if not tasks:
         raise PlanError("no job folder was named", fix="prony job run DIR [DIR...]")
     first = tasks[0]
@@ -81,6 +81,13 @@ def _tasks(folders: Sequence[Path], attempt: int | None) -> tuple[_Task, ...]:
                 fix="run it with a command of its own",
             )
     return tasks
+
+
+def _task(folder: JobFolder, attempt: int | None) -> _Task:
+    job = folder.job()
+    folder.check_outputs(job.key)
+    check(job.point, job.deployment)
+    return _Task(folder, job, attempt or claim.next_attempt(folder))
 
 
 def _secrets(job: Job) -> list[str]:
@@ -168,11 +175,16 @@ class _Run:
             error = _disk_refused(task.folder.path, error)
         if isinstance(error, PronyError):
             return _End("failed", _fault_class(error), error.exit_code, error.message, error.fix)
-        with contextlib.suppress(OSError), (task.folder.logs / "supervisor.log").open("a") as file:
+        log = task.folder.logs / "supervisor.log"
+        with contextlib.suppress(OSError), log.open("a") as file:
             traceback.print_exception(error, file=file)
         kind = type(error).__name__
         return _End(
-            "failed", "infrastructure", 3, f"prony itself failed: {kind}: {error}", "report logs/supervisor.log"
+            "failed",
+            "infrastructure",
+            3,
+            f"prony itself failed: {kind}: {error}",
+            f"report it with {log}",
         )
 
     def _finish(self, task: _Task, end: _End, began: str) -> None:
@@ -181,6 +193,7 @@ class _Run:
             fault=end.fault,
             exit_code=end.exit_code,
             attempt=task.attempt,
+            job_key=task.job.key,
             message=self._redact(end.message),
             fix=self._redact(end.fix),
             started_at=began,
@@ -192,6 +205,7 @@ class _Run:
         except LaunchError as error:
             end = _End("failed", "launch", 3, error.message, error.fix)
             print(f"prony: {error}", file=sys.stderr)  # noqa: T201 - the disk refuses the record; stderr is what is left
+        claim.drop_partials(task.folder)
         self.ends.append(end)
 
     def _redact(self, text: str) -> str:
@@ -199,7 +213,7 @@ class _Run:
 
 
 def _measure(task: _Task, engine_version: str | None, began: str, ended: str) -> _End:
-    from prony.run.record import Served, build_result  # NumPy starts threads: not before the server's fork
+    from prony.run.record import Served, build_result  # NumPy loads slowly: the server starts first
 
     result = build_result(task.job, task.folder, Served(engine_version, began, ended))
     write_model(task.folder.result_file, result)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from prony.base.clock import Clock
-from prony.base.errors import LaunchError
+from prony.base.errors import ConfigError, LaunchError
 from prony.recipe.deployment import Deployment, Role
 from prony.recipe.engines import version
 from prony.run import model, procfs
@@ -21,6 +21,8 @@ from prony.run.process import Process, Supervisor
 HOST = "127.0.0.1"
 _PLACEHOLDER = re.compile(r"\{(port|env):([^{}]+)\}|\{(model_dir|python)\}")
 _PORT_TAKEN = re.compile(r"address already in use|EADDRINUSE|errno 98\b|couldn't bind", re.IGNORECASE)
+_ADVICE = "  what to do: "
+_USAGE_ERROR = 2  # argparse's exit code, also that of vLLM and SGLang
 _PROBE_TIMEOUT_S = 1.0
 _PROBE_EVERY_S = 0.1
 
@@ -170,17 +172,20 @@ def _died_at_start(one: Replica, owner: Supervisor) -> Exception:
     tail = owner.pump.tail(one.process.name)
     if _PORT_TAKEN.search(tail):
         return _PortTaken(one.process.name)
-    return LaunchError(
-        f"{one.process.name}: the server {one.process.death} before it was ready{_quoted(tail)}",
-        fix=f"read {owner.pump.file(one.process.name)}; started as: {' '.join(one.process.argv)}",
-    )
+    message = f"{one.process.name}: the server {one.process.death} before it was ready{quoted(tail)}"
+    read = f"read {owner.pump.file(one.process.name)}; started as: {' '.join(one.process.argv)}"
+    said = _advice(tail)
+    fix = f"{said}; or {read}" if said else read
+    if one.process.exit == _USAGE_ERROR:
+        return ConfigError(message, fix=f"mend the arguments in the recipe: {fix}")
+    return LaunchError(message, fix=fix)
 
 
 def _too_late(one: Replica, owner: Supervisor) -> LaunchError:
     probe = one.role.ready
     return LaunchError(
         f"{one.process.name}: GET {probe.path} was not answered with 200 within {probe.timeout_s:g} s"
-        f"{_quoted(owner.pump.tail(one.process.name))}",
+        f"{quoted(owner.pump.tail(one.process.name))}",
         fix=f"read {owner.pump.file(one.process.name)}; raise the probe's timeout if it only loads slowly",
     )
 
@@ -188,13 +193,20 @@ def _too_late(one: Replica, owner: Supervisor) -> LaunchError:
 def died_while_loaded(process: Process, owner: Supervisor) -> LaunchError:
     """Say how a server ended under load."""
     return LaunchError(
-        f"{process.name}: the server {process.death} under load{_quoted(owner.pump.tail(process.name))}",
+        f"{process.name}: the server {process.death} under load{quoted(owner.pump.tail(process.name))}",
         fix=f"read {owner.pump.file(process.name)}; the other jobs get a fresh server",
     )
 
 
-def _quoted(tail: str) -> str:
-    return "; its last lines:\n" + "\n".join(f"  | {line}" for line in tail.splitlines()) if tail else ", silently"
+def quoted(tail: str) -> str:
+    """Return what ends a message about a process: its last lines, below the message, without advice."""
+    lines = [line for line in tail.splitlines() if not line.startswith(_ADVICE)]
+    return "\n  its last lines:\n" + "\n".join(f"  | {line}" for line in lines) if lines else ", silently"
+
+
+def _advice(tail: str) -> str:
+    """Return what one of our own servers said is to be done."""
+    return next((line.removeprefix(_ADVICE) for line in tail.splitlines() if line.startswith(_ADVICE)), "")
 
 
 def _version(port: int) -> str | None:

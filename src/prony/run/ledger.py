@@ -1,5 +1,6 @@
 """The sweep's memory: launches, jobs and their states in SQLite, one transaction per decision."""
 
+import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -189,6 +190,17 @@ class Ledger:
     def land(self, launch: str) -> None:
         """Write down that a launch is not in flight any more."""
         self._db.execute("UPDATE launches SET in_flight = 0, handle = NULL, misses = 0 WHERE key = ?", (launch,))
+
+
+def is_written(path: Path) -> bool:
+    """Tell whether a sweep's database is there and was written whole. A damaged one counts as written."""
+    if not path.exists():
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as database:
+            return int(database.execute("PRAGMA user_version").fetchone()[0]) != 0
+    except sqlite3.Error:
+        return True
 
 
 def work_of(job: Job) -> float:

@@ -2,11 +2,15 @@
 
 import contextlib
 import ctypes
+import errno
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -19,8 +23,8 @@ SWEEP = "PRONY_SWEEP"
 SUPERVISOR = "PRONY_SUPERVISOR"
 TICK_S = 0.05
 _KILL_PATIENCE_S = 10.0
-_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_GUARD = (sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py")))
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -98,17 +102,20 @@ class Supervisor:
         self.pump.pump(seconds)
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str], job: str) -> Process:
-        """Start a program with this environment and env on top, marked with the job. Raises LaunchError."""
+        """Start a program with this environment and env on top, marked with the job. Raises LaunchError.
+
+        Python programs don't search the current directory for modules: a numpy.py of the user's must not become ours.
+        """
         marks = {JOB: job, SWEEP: self.sweep, SUPERVISOR: str(procfs.own_identity())}
+        full = {**os.environ, "PYTHONSAFEPATH": "1", **env, **marks}
         try:
             popen = subprocess.Popen(
-                list(argv),
-                env={**os.environ, **env, **marks},
+                [*_GUARD, str(os.getpid()), _program(argv[0], full), *argv],
+                env=full,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509 - there are no threads that could hold a lock
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -217,10 +224,10 @@ def _prctl(option: int, value: int) -> None:
         raise LaunchError(f"prctl({option}) was refused: {os.strerror(number)}", fix="run on Linux 3.4 or newer")
 
 
-def _die_with(parent: int) -> Callable[[], None]:
-    def in_child() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return in_child
+def _program(name: str, env: Mapping[str, str]) -> str:
+    """Return the path of a program as execvp would find it. Raises OSError."""
+    found = shutil.which(name, path=env.get("PATH"))
+    if found is None:
+        number = errno.EACCES if "/" in name and Path(name).exists() else errno.ENOENT
+        raise OSError(number, os.strerror(number))
+    return found

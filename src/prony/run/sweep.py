@@ -15,6 +15,7 @@ from typing import IO, Self
 
 from prony.base.clock import Clock
 from prony.base.errors import ConfigError, LaunchError, PlanError
+from prony.base.files import make_folder, write_fault
 from prony.base.model import write_model
 from prony.plan.job import Job, Launch
 from prony.run import snapshot
@@ -48,7 +49,10 @@ class Sweep:
                 raise PlanError(
                     f"{directory} already holds a sweep", fix="go on with it by --resume, or choose another --out"
                 )
-            _write_jobs(directory, [job for launch in launches for job in launch.jobs])
+            jobs = [job for launch in launches for job in launch.jobs]
+            for job in jobs:
+                job_folder(directory, job.key).check_outputs(job.key)
+            _write_jobs(directory, jobs)
             sweep._ledger.create(launches)
             sweep._adopt()
         except BaseException:
@@ -70,6 +74,7 @@ class Sweep:
                 raise PlanError(
                     f"{directory}: its sweep was never written whole", fix="start it again without --resume"
                 )
+            sweep._check_results()
             jobs = [job for launch in launches or () for job in launch.jobs]
             if launches is not None:
                 _same_plan(directory, sweep._ledger.jobs(), jobs)
@@ -120,7 +125,7 @@ class Sweep:
 
     def folder(self, key: str) -> JobFolder:
         """Return the folder of a job."""
-        return JobFolder(self.directory / "jobs" / key[:16])
+        return job_folder(self.directory, key)
 
     def finished(self) -> tuple[JobFolder, ...]:
         """Return the folders of jobs that have a result (valid or not), in the order of the plan."""
@@ -157,6 +162,12 @@ class Sweep:
         with self._ledger.decision():
             self._ledger.set_state(again, "planned")
             self._ledger.forget_losses()
+
+    def _check_results(self) -> None:
+        """Raise ConfigError when what is counted as finished is not the job that it stands for."""
+        for folder, key in ((self.folder(job.key), job.key) for job in self._ledger.jobs() if job.state in FINISHED):
+            folder.job()
+            folder.check_outputs(key)
 
     def _adopt(self) -> None:
         """Keep results that are there already, of an earlier sweep or of a run by hand."""
@@ -287,11 +298,11 @@ def _stop_requests() -> Iterator[list[int]]:
 
 
 def _take_lock(directory: Path) -> IO[str]:
+    make_folder(directory)
     try:
-        directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / "sweep.lock").open("a+")
     except OSError as error:
-        raise LaunchError(f"{directory}: cannot be written: {error.strerror}", fix="choose another --out") from None
+        raise write_fault(directory, error) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         lock.seek(0)
@@ -307,17 +318,19 @@ def _take_lock(directory: Path) -> IO[str]:
         ) from None
     except OSError as error:
         lock.close()
-        raise LaunchError(f"{directory}: cannot be written: {error.strerror}", fix="free space there") from None
+        raise write_fault(directory, error) from None
     return lock
+
+
+def job_folder(directory: Path, key: str) -> JobFolder:
+    """Return the folder of a job of a sweep."""
+    return JobFolder(directory / "jobs" / key[:16])
 
 
 def _write_jobs(directory: Path, jobs: Sequence[Job]) -> None:
     for job in jobs:
-        folder = JobFolder(directory / "jobs" / job.key[:16])
-        try:
-            folder.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise LaunchError(f"{folder.path}: cannot be made: {error.strerror}", fix="choose another --out") from None
+        folder = job_folder(directory, job.key)
+        make_folder(folder.path)
         write_model(folder.job_file, job)
 
 

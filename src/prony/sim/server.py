@@ -45,11 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _options(args: argparse.Namespace) -> Options:
-    lowest = {"ttft_ms": 0, "itl_ms": 0, "prefill_us_per_token": 0, "slots": 0, "tokens_per_event": 1}
-    lowest |= {"role_chunk_ms": 0, "max_model_len": 2, "start_delay_s": 0}
-    for name, least in lowest.items():
-        if not getattr(args, name) >= least:
-            raise ConfigError(f"--{name.replace('_', '-')} can't be {getattr(args, name)}", allowed=f"{least} or more")
+    for flag in SIM_FLAGS:
+        given = getattr(args, flag.name.replace("-", "_"))
+        fault = flag.fault(str(given)) if flag.kind in ("int", "float") else None
+        if fault:
+            raise ConfigError(f"--{flag.name} can't be {given}", allowed=fault)
     if args.role_chunk_ms > args.ttft_ms:
         raise ConfigError("--role-chunk-ms can't be more than --ttft-ms", fix="the role chunk comes before any token")
     timing = Timing(

@@ -10,11 +10,16 @@ from prony.base.errors import ConfigError
 
 Kind = Literal["int", "float", "text", "switch"]
 _READERS: dict[str, type] = {"int": int, "float": float, "text": str}
+_KINDS = {"int": "a whole number", "float": "a number"}
+_LARGEST = 2**31 - 1  # C's int
 
 
 @dataclass(frozen=True)
 class Flag:
-    """One flag of an engine. `owner` says who sets it when that is not the recipe's `args`."""
+    """One flag of an engine. `owner` says who sets it when that is not the recipe's `args`.
+
+    least, most: bounds of its number, both allowed; without them what a C int holds.
+    """
 
     name: str
     kind: Kind
@@ -24,6 +29,25 @@ class Flag:
     repeats: bool = False
     required: bool = False
     owner: str = ""
+    least: int | float | None = None
+    most: int | float | None = None
+
+    def fault(self, value: str) -> str | None:
+        """Say what a value must be when it is not, or None."""
+        if self.choices and value not in self.choices:
+            return f"one of: {', '.join(self.choices)}"
+        if self.kind == "text":
+            return None
+        try:
+            number = _READERS[self.kind](value)
+        except ValueError:
+            return _KINDS[self.kind]
+        most = _LARGEST if self.most is None else self.most
+        least = -_LARGEST if self.least is None else self.least
+        if least <= number <= most:
+            return None
+        bounds = f", {least} or more" if self.most is None and number < least else f" from {least} to {most}"
+        return f"{_KINDS[self.kind]}{bounds}"
 
 
 @dataclass(frozen=True)
@@ -74,12 +98,9 @@ def _check_values(arg: Arg, flag: Flag) -> None:
     if len(arg.values) > 1 and not flag.repeats:
         raise ConfigError(f"{arg.place}: '{arg.name}' can be given once only", fix="write one value, not a list")
     for value in arg.values:
-        if flag.choices and value not in flag.choices:
-            raise ConfigError(f"{arg.place}: '{arg.name}' can't be {value}", allowed=", ".join(flag.choices))
-        try:
-            _READERS[flag.kind](value)
-        except ValueError:
-            raise ConfigError(f"{arg.place}: '{arg.name}' must be {flag.kind} (given: {value})") from None
+        fault = flag.fault(value)
+        if fault:
+            raise ConfigError(f"{arg.place}: '{arg.name}' can't be {value}", allowed=fault, fix=flag.help)
 
 
 def argv_of(args: Sequence[Arg]) -> tuple[str, ...]:

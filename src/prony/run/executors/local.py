@@ -17,7 +17,7 @@ from prony.run.executors.base import Handle, State
 from prony.run.folder import JobFolder
 from prony.run.process import signal_exactly, sweep_orphans
 
-COMMAND = (sys.executable, "-m", "prony", "job", "run")
+COMMAND = (sys.executable, "-P", "-m", "prony", "job", "run")
 _SCHEME = "local:"
 _LOCK_FD = 3
 _CLAIM_PATIENCE_S = 10.0
