@@ -11,6 +11,7 @@ from prony.cli import results
 from prony.store.store import open_store
 from tests.store.rows import make_row
 from tests.store.test_ingest import job
+from tests.store.test_published import AGG
 
 
 def prony(*words: str | Path) -> int:
@@ -90,9 +91,45 @@ def test_a_bad_file_among_several_imports_none(shared: Path, tmp_path: Path) -> 
 
 
 def test_a_sweep_directory_is_imported_from_its_job_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    job(tmp_path / "sweep", "one", "succeeded", "1" * 64)
+    job(tmp_path / "sweep", 1, "succeeded")
     assert prony("import", tmp_path / "sweep", "--store", tmp_path / "store.db") == 0
     assert "1 new" in capsys.readouterr().out
+
+
+def test_a_damaged_folder_among_others_gives_exit_code_3_each_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job(tmp_path / "sweep", 1, "succeeded")
+    (job(tmp_path / "sweep", 2, "succeeded") / "result.json").write_text("{")
+    for words in ("1 new", "1 known already"):
+        assert prony("import", tmp_path / "sweep", "--store", tmp_path / "store.db") == 3
+        told = capsys.readouterr()
+        assert words in told.out and "ingest/damaged" in told.out and "1 could not be imported" in told.err
+
+
+def test_a_rejected_row_among_others_gives_exit_code_3(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([AGG, {**AGG, "conc": 10**30}]))
+    assert prony("import", path, "--store", tmp_path / "store.db") == 3
+
+
+def test_foreign_text_steers_neither_terminal_nor_spreadsheet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = {"model": "=cmd|'/c calc'!A1", "infmax_model_prefix": "\x1b]0;x\x07[/red]", "image": "@SUM(1)\x1b[2J"}
+    path, place = tmp_path / "rows.json", tmp_path / "store.db"
+    path.write_text(json.dumps([{**AGG, **evil}]))
+    prony("import", path, "--store", place)
+    key = open_store(place).rows()[0].key
+    capsys.readouterr()
+    for words in (("list",), ("show", key), ("export",)):
+        assert prony(*words, "--store", place) == 0
+        assert "\x1b" not in capsys.readouterr().out
+    prony("export", "--store", place)
+    header, line = csv.reader(io.StringIO(capsys.readouterr().out))
+    cells = dict(zip(header, line, strict=True))
+    assert cells["model"] == "'=cmd|'/c calc'!A1" and cells["image"].startswith("'@SUM")
+    assert float(cells["tput_per_gpu [tok/s/GPU]"]) == 990.0
 
 
 def test_an_import_of_nothing_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,7 @@
 import multiprocessing
+import os
 import sqlite3
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import sqlalchemy as sa
 from prony.base.errors import ConfigError, LaunchError
 from prony.base.finding import Finding
 from prony.store.schema import MIGRATIONS
-from prony.store.store import RowFilter, Store, open_store
+from prony.store.store import RowFilter, Selection, Store, open_store
 from tests.store.rows import make_row, measured
 
 
@@ -47,6 +49,115 @@ def test_same_key_with_other_content_becomes_a_new_version_and_says_so(place: Pa
         assert [found.rule for found in store.findings()] == ["store/changed"]
         assert store.add([old, new], "both again").unchanged == 2
         assert store.rows() == (new,)
+
+
+def test_what_came_last_is_shown_also_when_it_is_known_and_no_version_is_lost(place: Path) -> None:
+    old, new = make_row(), make_row(measurements=measured(99.0))
+    with open_store(place) as store:
+        for row, shown in ((old, old), (new, new), (old, old), (new, new)):
+            store.add([row], "x")
+            assert store.rows() == (shown,)
+        assert store.history(old.key) == (old, new)
+
+
+def test_a_row_that_cannot_be_read_is_told_and_hides_no_other_and_heals(place: Path) -> None:
+    bad, good = make_row("b" * 64), make_row()
+    with open_store(place) as store:
+        store.add([bad, good], "here")
+        with sqlite3.connect(place) as raw:
+            raw.execute(
+                "UPDATE results SET row = replace(row, '123.4', 'null'), digest = 'x' WHERE key = ?", (bad.key,)
+            )
+        raw.close()
+        selected = store.select()
+        assert selected.rows == (good,) and store.rows() == (good,)
+        assert [one.rule for one in selected.unreadable] == ["store/unreadable"]
+        with pytest.raises(ConfigError, match="cannot be read"):
+            store.row("bb")
+        assert store.add([bad], "again").changed == 1
+        assert store.select() == Selection((good, bad), ())
+
+
+@pytest.mark.parametrize("how", ["replaced", "removed"])
+def test_a_store_file_that_goes_away_is_noticed(place: Path, tmp_path: Path, how: str) -> None:
+    with open_store(tmp_path / "other.db") as other:
+        other.add([make_row("b" * 64)], "there")
+    with open_store(place) as store:
+        store.add([make_row()], "here")
+        assert len(store.rows()) == 1
+        for beside in place.parent.glob("store.db*"):
+            beside.unlink()
+        if how == "replaced":
+            (tmp_path / "other.db").rename(place)
+            assert [row.key[0] for row in store.rows()] == ["b"]
+        else:
+            with pytest.raises(LaunchError, match="was removed"):
+                store.rows()
+            with pytest.raises(LaunchError, match="was removed"):
+                store.add([make_row()], "here")
+            assert not place.exists()
+
+
+@pytest.mark.parametrize("url", ["foo://bar", "postgres://x/y", "mysql://x/y", "://", "sqlite://", "sqlite+x:///a"])
+def test_a_url_that_is_no_store_names_the_allowed_forms(url: str) -> None:
+    with pytest.raises(ConfigError, match="not a place for results") as caught:
+        open_store(url)
+    assert "postgresql://" in caught.value.allowed and caught.value.exit_code == 2
+
+
+def test_a_password_in_a_stores_url_is_never_shown() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(LaunchError) as caught:
+        open_store("postgresql://me:secret@127.0.0.1:9/results")
+    assert "secret" not in str(caught.value)
+
+
+def test_an_sqlite_url_is_its_path(place: Path) -> None:
+    with open_store(f"sqlite:///{place}") as store:
+        store.add([make_row()], "here")
+    with open_store(place, create=False) as again:
+        assert len(again.rows()) == 1
+
+
+def _read_as_nobody(folder: Path, answers: "multiprocessing.Queue[object]") -> None:
+    if os.getuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+    try:
+        with open_store(folder / "store.db", create=False) as store:
+            answers.put(len(store.rows()))
+            try:
+                store.add([make_row("c" * 64)], "there")
+            except LaunchError as error:
+                answers.put(error.message)
+    except BaseException as error:
+        answers.put(repr(error))
+        raise
+
+
+@pytest.mark.parametrize("writing", [False, True])
+def test_another_users_store_is_read_without_writing_beside_it(writing: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = open_store(folder / "store.db")
+        store.add([make_row()], "here")
+        if not writing:
+            store.close()
+        for path in folder.iterdir():
+            path.chmod(0o444)
+        folder.chmod(0o555)
+        before = sorted(path.name for path in folder.iterdir())
+        context = multiprocessing.get_context("fork")
+        answers: multiprocessing.Queue[object] = context.Queue()
+        reader = context.Process(target=_read_as_nobody, args=(folder, answers))
+        reader.start()
+        assert answers.get(timeout=20) == 1
+        assert "cannot be written" in str(answers.get(timeout=20))
+        reader.join(20)
+        store.close()
+        if not writing:
+            assert sorted(path.name for path in folder.iterdir()) == before
+        folder.chmod(0o755)
 
 
 def test_two_versions_in_one_ingest_leave_the_last_one_shown(place: Path) -> None:

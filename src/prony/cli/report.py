@@ -1,6 +1,7 @@
 """`prony report`: the store as one HTML file that opens offline."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from prony.cli.arguments import DEFAULT_STORE, add_store_argument
@@ -32,7 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
     from prony.web.report import write_report
 
     with open_store(arguments.store, create=False) as store:
-        rows = store.rows()
+        selected = store.select()
+    rows = selected.rows
+    for one in selected.unreadable:
+        say(f"prony: {one}", file=sys.stderr)
     if arguments.out == DEFAULT_OUT:
         make_folder(DEFAULT_OUT.parent)
     write_report(rows, arguments.out, arguments.title, SystemClock().wall())

@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,8 +134,8 @@ def show_result(arguments: argparse.Namespace) -> int:
 
 
 def import_files(arguments: argparse.Namespace) -> int:
-    """Read every file before anything is written, then ingest them one by one."""
-    from prony.base.errors import ConfigError
+    """Read every file before anything is written, then ingest them one by one. Returns 3 when some was damaged."""
+    from prony.base.errors import ConfigError, LaunchError
     from prony.store.published import read_published
     from prony.store.store import open_store
 
@@ -157,7 +158,10 @@ def import_files(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         listing = command("results", "list", store=arguments.store)
         say(f"next: {listing}   or   {command('report', store=arguments.store)}")
-    return 0
+    lost = sum(one.severity == "error" for _, found in done for one in found)
+    if lost:
+        say(f"prony: {lost} could not be imported: look at the errors above", file=sys.stderr)
+    return LaunchError.exit_code if lost else 0
 
 
 def export_results(arguments: argparse.Namespace) -> int:
@@ -197,8 +201,11 @@ def _selected(arguments: argparse.Namespace) -> "tuple[Row, ...]":
 
     where = _filter(arguments)
     with _open(arguments) as store:
-        rows = store.rows(where)
+        selected = store.select(where)
+        rows = selected.rows
         total = 0 if rows else len(store.rows())
+    for one in selected.unreadable:
+        say(f"prony: {one}", file=sys.stderr)
     if not rows and total:
         raise ConfigError(
             f"{arguments.store}: none of {counted(total, 'result')} matches", fix="give fewer or other filters"

@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
+from prony.base.text import cell
 from prony.measure.registry import METRICS
 from prony.measure.result import Row
 
@@ -25,7 +26,7 @@ def write_csv(rows: Sequence[Row], out: TextIO) -> None:
     for row in rows:
         values = {(found.metric, found.stat): found.value for found in row.measurements}
         numbers = [values.get((key, stat)) for key, stat, _ in columns]
-        writer.writerow([*_plain(getattr(row, name) for name in _IDENTITY), *_plain(numbers), _verdicts(row)])
+        writer.writerow([*_plain(getattr(row, name) for name in _IDENTITY), *_plain(numbers), cell(_verdicts(row))])
 
 
 def _header(name: str) -> str:
@@ -37,7 +38,13 @@ def _metric_header(key: str, stat: str, unit: str) -> str:
 
 
 def _plain(values: Iterable[object]) -> list[object]:
-    return ["" if value is None else str(value).lower() if isinstance(value, bool) else value for value in values]
+    return [_cell(value) for value in values]
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return cell(value)
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else value
 
 
 def _verdicts(row: Row) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 from prony import __version__
 from prony.base.errors import ConfigError
 from prony.base.model import Frozen
+from prony.base.text import cell
 from prony.measure.registry import METRICS, Metric
 from prony.measure.result import Row
 from prony.view.catalogue import ModelChoice, catalogue, select
@@ -115,13 +116,9 @@ def to_csv(content: Table) -> str:
     writer.writerow([*headers, "valid", "verdicts", "key"])
     for row in content.rows:
         verdicts = "; ".join(f"{badge.rule or badge.kind}: {badge.message}" for badge in row.badges)
-        cells = [_safe(cell) if isinstance(cell, str) else cell for cell in row.cells]
-        writer.writerow([*cells, "yes" if row.valid else "no", _safe(verdicts), row.key])
+        cells = [cell(one) if isinstance(one, str) else one for one in row.cells]
+        writer.writerow([*cells, "yes" if row.valid else "no", cell(verdicts), row.key])
     return out.getvalue()
-
-
-def _safe(text: str) -> str:
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def _chosen(rows: Sequence[Row], query: Mapping[str, str], allowed: tuple[str, ...]) -> tuple[Row, ...]:
