@@ -67,6 +67,22 @@ class Topology(Frozen):
         return " + ".join(pool.label for pool in self.pools)
 
 
+def split_roles(prefill: RolePool, decode: RolePool) -> tuple[Topology, RolePool | None]:
+    """Return the topology of two roles, and the decode pool where it has no replicas and is not what `idle` gives.
+
+    Without decode replicas the prefill pool serves whole requests: it is an aggregated one.
+    """
+    if decode.replicas:
+        return Topology(pools=(prefill, decode)), None
+    aggregated = prefill.model_copy(update={"role": "agg"})
+    return Topology(pools=(aggregated,)), None if decode == idle(aggregated) else decode
+
+
+def idle(pool: RolePool) -> RolePool:
+    """Return the decode pool that rows put beside an aggregated one: no replicas, equal spread, no settings."""
+    return pool.model_copy(update={"role": "decode", "replicas": 0, "nodes": None, "settings": ()})
+
+
 class FixedSeqLen(Frozen):
     """Requests of fixed input and output lengths, in tokens."""
 
@@ -101,7 +117,11 @@ class KvOffload(Frozen):
 
 
 class Point(Frozen):
-    """One cell of the matrix, with all that a row of the reference carries."""
+    """One cell of the matrix, with all that a row of the reference carries.
+
+    cpu_dram_gb: host memory for KV offload, of a node. evaluate: an eval runs at this point too; eval_only: no load is
+    measured. idle_decode: a decode pool of no replicas that a row declares unlike the pool that serves (see `idle`).
+    """
 
     config_key: str
     image: str
@@ -120,6 +140,9 @@ class Point(Frozen):
     kv_transfer: str | None = None
     kv_offload: KvOffload = KvOffload()
     cpu_dram_gb: int = 0
+    evaluate: bool = False
+    eval_only: bool = False
+    idle_decode: RolePool | None = None
 
     @property
     def label(self) -> str:

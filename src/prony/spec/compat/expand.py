@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prony.spec.compat.dram import DramBudget
+from prony.spec.dram import DramBudget
 
 JsonRow = dict[str, Any]
 """One row as the reference prints it. It stays inside this package, and what prints it."""
@@ -45,13 +45,24 @@ def rows_of_key(entry: Mapping[str, Any], nodes: Sequence[str], limits: Limits, 
     scenarios = entry["scenarios"]
     for item in scenarios.get(FIXED) or () if limits.wants(FIXED) else ():
         if limits.wants_lengths(item["isl"], item["osl"]):
-            for search in item["search-space"]:
+            for search in map(_with_roles, item["search-space"]):
                 expand = _multi_fixed if entry.get("multinode") else _single_fixed
                 yield from expand(entry, item, search, nodes, limits)
     for item in scenarios.get(AGENTIC) or () if limits.wants(AGENTIC) else ():
-        for search in item["search-space"]:
+        for search in map(_with_roles, item["search-space"]):
             expand_agentic = _multi_agentic if "prefill" in search else _single_agentic
             yield from expand_agentic(entry, item, search, nodes, limits, dram)
+
+
+def _with_roles(search: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Write aggregated workers as rows do: as prefill workers, beside no decode workers of equal spread."""
+    worker = search.get("worker")
+    return search if worker is None else {**search, "prefill": worker, "decode": idle_worker(worker)}
+
+
+def idle_worker(worker: Mapping[str, Any]) -> JsonRow:
+    """Return the decode side of aggregated workers: none, of equal spread."""
+    return {**{name: value for name, value in worker.items() if name != "additional-settings"}, "num-worker": 0}
 
 
 def _head(entry: Mapping[str, Any], node: str) -> JsonRow:
@@ -105,14 +116,14 @@ def _single_agentic(
     limits: Limits, dram: DramBudget,
 ) -> Iterator[JsonRow]:  # fmt: skip
     offload = _or(search.get("kv-offloading"), "none")
-    gigabytes = dram.single(entry["runner"], search, item) if offload == "dram" else 0
+    gigabytes = dram.single(entry["runner"], _devices(search), item["dram-utilization"]) if offload == "dram" else 0
     for conc in _agentic_concurrencies(search, limits):
         for node in nodes:
             row = {
                 **_head(entry, node), **_spread(search), "ep": _or(search.get("ep"), 1),
                 "dp-attn": _or(search.get("dp-attn"), False), "spec-decoding": search.get("spec-decoding", "none"),
                 "conc": conc, "kv-offloading": offload, "total-cpu-dram-gb": gigabytes, "duration": AGENTIC_DURATION_S,
-                "exp-name": _single_agentic_name(entry, search, conc, offload), "scenario-type": AGENTIC,
+                "exp-name": single_agentic_name(entry, search, conc, offload), "scenario-type": AGENTIC,
             }  # fmt: skip
             yield _with_router(_with_backend(row, search), entry, search)
 
@@ -122,20 +133,26 @@ def _multi_agentic(
     limits: Limits, dram: DramBudget,
 ) -> Iterator[JsonRow]:  # fmt: skip
     offload = _or(search.get("kv-offloading"), "none")
-    gigabytes = dram.multi(entry["runner"], search["prefill"], item) if offload == "dram" else 0
+    gigabytes = 0
+    if offload == "dram":
+        gigabytes = dram.multi(entry["runner"], _devices(search["prefill"]), item["dram-utilization"])
     concurrencies = _agentic_concurrencies(search, limits)
     for node in nodes:
         for conc in concurrencies:
             row = {
                 **_head(entry, node), "spec-decoding": search.get("spec-decoding", "none"), **_workers(search),
                 "conc": [conc], "kv-offloading": offload, "total-cpu-dram-gb": gigabytes,
-                "duration": AGENTIC_DURATION_S, "exp-name": _multi_agentic_name(entry, search, conc, offload),
+                "duration": AGENTIC_DURATION_S, "exp-name": multi_agentic_name(entry, search, conc, offload),
                 "disagg": entry.get("disagg", False), "scenario-type": AGENTIC,
             }  # fmt: skip
             yield _with_transfer(_with_router(_with_backend(row, search), entry, search), entry, search)
 
 
 _SKIP = -1
+
+
+def _devices(spread: Mapping[str, Any]) -> int:
+    return int(spread["tp"]) * int(spread.get("pp", 1)) * int(spread.get("pcp-size", 1))
 
 
 def _limited_ep(ep: Any, limits: Limits) -> Any:
@@ -187,13 +204,15 @@ def _offload_name(search: Mapping[str, Any], offload: str) -> str:
     return f"kv{offload}-{backend['name']}" if backend else f"kv{offload}"
 
 
-def _single_agentic_name(entry: Mapping[str, Any], search: Mapping[str, Any], conc: int, offload: str) -> str:
+def single_agentic_name(entry: Mapping[str, Any], search: Mapping[str, Any], conc: int, offload: str) -> str:
+    """Return the exp-name of a single-node agentic row."""
     name = f"{entry['model-prefix']}_tp{search['tp']}_conc{conc}_{_offload_name(search, offload)}"
     spec = search.get("spec-decoding", "none")
     return name if spec == "none" else f"{name}_spec-{spec}"
 
 
-def _multi_agentic_name(entry: Mapping[str, Any], search: Mapping[str, Any], conc: int, offload: str) -> str:
+def multi_agentic_name(entry: Mapping[str, Any], search: Mapping[str, Any], conc: int, offload: str) -> str:
+    """Return the exp-name of a multi-node agentic row."""
     roles = "_".join(f"{role[0]}{_worker_name(search[role])}" for role in ("prefill", "decode"))
     name = f"{entry['model-prefix']}_{roles}_conc{conc}"
     return name if offload == "none" else f"{name}_{_offload_name(search, offload)}"

@@ -8,9 +8,9 @@ from typing import Any
 
 from prony.base.errors import ConfigError
 from prony.base.yamldoc import YamlMap, load_yaml
-from prony.spec.compat.dram import DramBudget
 from prony.spec.compat.evals import EvalMode, mark_evals
 from prony.spec.compat.expand import JsonRow, Limits, rows_of_key
+from prony.spec.dram import DramBudget
 from prony.spec.master import read_master
 from prony.spec.runners import Runners, load_runners
 
