@@ -54,8 +54,11 @@ def print_table(columns: Sequence[Column], lines: Sequence[Sequence[Cell]]) -> N
     console.print(table)
     if len(kept) < len(columns):
         heads = [(index, column.head.split("\n")[0]) for index, column in enumerate(columns) if index not in kept]
-        told = [f"{head} ({texts[0][index].plain} everywhere)" if same[index] else head for index, head in heads]
-        console.print(f"no room for: {', '.join(told)}", style="dim")
+        equal = [f"{head} {texts[0][index].plain}" for index, head in heads if same[index]]
+        left_out = [head for index, head in heads if not same[index]]
+        for told, names in (("in every line", equal), ("no room for", left_out)):
+            if names:
+                console.print(f"{told}: {', '.join(names)}", style="dim")
 
 
 def _text(cell: Cell) -> Text:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prony.cli.console import print_data, say
+
 if TYPE_CHECKING:
     from prony.spec.compat.evals import EvalMode
     from prony.spec.compat.expand import JsonRow, Limits
@@ -65,11 +67,11 @@ def _run(
     try:
         found = rows(arguments)
     except PronyError as error:
-        print(f"prony: {error}", file=sys.stderr)
+        say(f"prony: {error}", sys.stderr)
         return 1
     import json
 
-    print(json.dumps(found))
+    print_data(json.dumps(found) + "\n")
     return 0
 
 

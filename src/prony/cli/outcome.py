@@ -41,9 +41,7 @@ def print_points(rows: Sequence[Row]) -> None:
         _COLUMNS,
         [(row.config_key or row.model, str(row.concurrency), *_numbers(row), _verdict(row)) for row in rows],
     )
-    console.print(
-        "tput/GPU in tok/s per device, input and output; interactivity in tok/s per user, median", style="dim"
-    )
+    console.print("tput/GPU: tok/s per device, in and out; interactivity: tok/s per user, median", style="dim")
     for message, count in _verdict_lines(rows):
         points = f" ({counted(count, 'point')})" if count > 1 else ""
         console.print(printable(f"{message}{points}"), style="yellow")

@@ -1,0 +1,54 @@
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from prony.base.errors import LaunchError
+from prony.base.files import make_folder, write_atomic, write_fault
+
+
+def test_a_file_is_written_whole_and_leaves_no_partial_one(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "a", b"one")
+    write_atomic(tmp_path / "a", b"two")
+    assert (tmp_path / "a").read_bytes() == b"two" and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [
+        (errno.ENOSPC, "free space"),
+        (errno.EDQUOT, "free space"),
+        (errno.EACCES, "writable for you"),
+        (errno.EROFS, "writable for you"),
+        (errno.EIO, "disk's health"),
+        (errno.ENAMETOOLONG, "shorter name"),
+    ],
+)
+def test_the_advice_fits_what_the_system_said(number: int, word: str) -> None:
+    fault = write_fault(Path("x"), OSError(number, os.strerror(number)))
+    assert word in fault.fix and "--resume" not in fault.fix and os.strerror(number) in fault.message
+
+
+@pytest.mark.parametrize(
+    ("place", "word"),
+    [(".", "name a file"), ("folder", "name a file"), ("file/x", "name a folder"), ("no/x", "mkdir -p")],
+)
+def test_a_path_that_cannot_be_a_file_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, word: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("file").touch()
+    with pytest.raises(LaunchError) as caught:
+        write_atomic(Path(place), b"")
+    assert word in caught.value.fix
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LaunchError, match="is a file, not a folder"):
+        make_folder(tmp_path / "file")
+    with pytest.raises(LaunchError, match="Not a directory"):
+        make_folder(tmp_path / "file" / "below")
