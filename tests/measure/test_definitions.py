@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prony.base.errors import MeasurementError
 from prony.measure.definitions import generation, itl_s, measure
 from prony.measure.eventlog import EventLog, Fault, Kind
 from prony.measure.registry import metric
@@ -152,3 +153,9 @@ def test_events_of_one_read_are_one_arrival_of_several_tokens() -> None:
     together = make_log([Made(sent=0, tokens_at=[10, 30, 30, 60, 60, 60])])
     assert itl_s(generation(together)).tolist() == itl_s(generation(apart)).tolist() == [0.01] * 5
     assert measure(together, 1) == measure(apart, 1)
+
+
+def test_token_counts_beyond_any_load_are_refused_before_memory_is_taken() -> None:
+    log = make_log([Made(sent=0, tokens_at=[10, 20], output=10**12, planned_output=2)])
+    with pytest.raises(MeasurementError, match="counts more than"):
+        measure(log, 1)
