@@ -255,8 +255,7 @@ def percentile_order(row: Row) -> Iterator[Finding]:
                 yield _verdict(
                     "percentile-order",
                     "invalid",
-                    f"{key} {high} {significant(sign * high_value)} contradicts"
-                    f" {low} {significant(sign * low_value)}",
+                    f"{key} {high} {significant(sign * high_value)} contradicts {low} {significant(sign * low_value)}",
                     "the percentiles are not of one sample: measure again",
                 )
 
