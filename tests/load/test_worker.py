@@ -6,8 +6,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from prony.base.model import read_model, write_model
-from prony.load.progress import Progress
+from prony.load import worker
+from prony.load.progress import Progress, write_progress
 from prony.load.request import LoadRequest, Target
 from prony.measure.eventlog import Fault
 from prony.measure.storage import read_log
@@ -80,6 +83,35 @@ def test_too_few_open_files_are_told_before_the_load(truth: Truth, tmp_path: Pat
 def test_a_log_that_cannot_be_written_ends_with_3(truth: Truth, tmp_path: Path) -> None:
     code, said = finish(start(tmp_path, truth.url, events="/dev/full/events.npz"))
     assert code == 3 and "cannot be written" in said and "Traceback" not in said
+
+
+def test_a_fault_of_our_own_is_one_message_and_its_traceback_is_in_a_file(truth: Truth, tmp_path: Path) -> None:
+    code, said = finish(start(tmp_path, truth.url, events="a\0b"))
+    assert code == 3 and said.startswith("prony: the load client itself failed: ValueError") and "Traceback" not in said
+    log = tmp_path / "logs" / "client-fault.log"
+    assert str(log) in said and "Traceback" in log.read_text()
+
+
+def test_a_load_that_does_not_fit_into_memory_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: Path) -> int:
+        raise MemoryError
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    monkeypatch.setattr(worker, "_run", run)
+    try:
+        assert worker.main(["request.json"]) == 3
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert "does not fit into this machine's memory" in capsys.readouterr().err
+
+
+def test_a_progress_file_that_cannot_be_written_leaves_nothing_half_written(tmp_path: Path) -> None:
+    (tmp_path / "progress.json").mkdir()
+    write_progress(tmp_path / "progress.json", Progress(phase="starting"))
+    assert [path.name for path in tmp_path.iterdir()] == ["progress.json"]
 
 
 def test_a_damaged_request_file_is_told(tmp_path: Path) -> None:

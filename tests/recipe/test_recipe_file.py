@@ -33,6 +33,12 @@ FAULTS = {
     "text for a number": ("schema: 1\nrules:\n - when: {conc: many}\n   engine: x\n", "a.yaml:3", "can't be 'many'"),
     "a number for text": ("schema: 1\nrules:\n - when: {precision: 8}\n   engine: x\n", "a.yaml:3", "can't be 8"),
     "a comparison of text": ("schema: 1\nrules:\n - when: {disagg: '>1'}\n   engine: x\n", "a.yaml:3", "can't be '>1'"),
+    "a NUL in a variable": ('schema: 1\nenv:\n A: "a\\0b"\n', "a.yaml:3", "holds a NUL character"),
+    "a NUL in an argument": ('schema: 1\nroles: {agg: {args: {\n x: "\\0"}}}\n', "a.yaml:3", "holds a NUL character"),
+    "a NUL in a model": ('schema: 1\nmodel:\n id: "\\0"\n', "a.yaml:3", "holds a NUL character"),
+    "half a character": ('schema: 1\nenv:\n A: "\\ud800"\n', "a.yaml:3", "Unicode character"),
+    "a variable's name": ("schema: 1\nenv:\n A=B: x\n", "a.yaml:3", "'A=B' can't be the name of an environment"),
+    "an endless wait": ("schema: 1\nready:\n timeout: 99999999h\n", "a.yaml:3", "at most 720h"),
     "a label that can't be": (
         "schema: 1\nrules:\n - when: {spec_decoding: eagle}\n   engine: x\n",
         "a.yaml:3",

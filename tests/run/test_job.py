@@ -241,6 +241,7 @@ def test_full_disk_is_told_and_still_leaves_an_exit_record(bench: Bench, tmp_pat
     script = (
         'mount -t tmpfs -o size=72k none "$1" && mkdir -p "$1/jobs/a" && cp "$2" "$1/jobs/a/job.json"'
         ' && head -c 28k /dev/zero > "$1/filler"; kept="$3/exit.json"; shift 3; "$@"; echo "code $?"; cat "$kept"'
+        ' ; ls -A "${kept%/*}"'
     )
     folder = str(place / "jobs" / "a")
     command = ["unshare", "-rm", "sh", "-c", script, "sh", str(place), str(source.job_file), folder]
@@ -249,6 +250,7 @@ def test_full_disk_is_told_and_still_leaves_an_exit_record(bench: Bench, tmp_pat
     assert "code 3" in told
     assert '"status": "failed"' in told
     assert "No space left on device" in told
+    assert ".partial" not in told
     assert "Traceback" not in told
 
 

@@ -10,11 +10,12 @@ import pytest
 from prony.base.clock import SystemClock, iso
 from prony.base.errors import LaunchError, PlanError
 from prony.base.model import write_model
+from prony.cli.run import choose_out
 from prony.load.progress import Progress
 from prony.run.executors.base import ExecutorUnavailable, Phase, State
 from prony.run.executors.local import LocalExecutor
 from prony.run.folder import ExitRecord, JobFolder, Status
-from prony.run.ledger import JobState
+from prony.run.ledger import JobState, Ledger
 from prony.run.sweep import Sweep, drive, watch
 from tests.conftest import REPOSITORY
 from tests.run.conftest import Bench
@@ -176,6 +177,28 @@ def test_existing_sweep_is_not_started_over(bench: Bench) -> None:
 def test_resume_without_a_sweep_is_refused(bench: Bench) -> None:
     with pytest.raises(PlanError, match="no sweep to go on with"):
         Sweep.open(bench.directory)
+
+
+def test_sweep_that_was_killed_before_it_was_written_is_started_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches = make_launches(make_deployment(), 1)
+    monkeypatch.chdir(bench.directory)
+    out = choose_out(None, Path("sim.yaml"), resume=False)
+    for left in ("nothing", "lock", "database"):
+        out.mkdir(parents=True, exist_ok=True)
+        if left == "lock":
+            (out / "sweep.lock").write_text("99999\n")
+        if left == "database":
+            Ledger(out / "sweep.db").close()
+            with pytest.raises(PlanError, match="never written whole"):
+                Sweep.open(out, launches)
+        assert choose_out(None, Path("sim.yaml"), resume=False) == out
+        assert choose_out(None, Path("sim.yaml"), resume=True) == out
+    with Sweep.create(out, launches) as sweep:
+        assert states(sweep) == ["planned"]
+        assert choose_out(None, Path("sim.yaml"), resume=False) != out
+        assert choose_out(None, Path("sim.yaml"), resume=True) == out
 
 
 def test_resume_with_a_changed_plan_names_what_is_new_and_gone(bench: Bench) -> None:
