@@ -20,7 +20,7 @@ _SHOWN = {
     "topology": ("topology", 6),
     "concurrency": ("conc", 0),
     "tput_per_gpu": ("tput/GPU", 0),
-    "interactivity_p50": ("interactivity", 0),
+    "interactivity_p50": ("interact.", 0),
     "ttft_p50": ("TTFT p50", 4),
     "e2el_p50": ("E2EL p50", 5),
 }
@@ -60,8 +60,8 @@ def _cell(line: TableRow, index: int) -> str:
 
 def _mark(row: Row) -> Text:
     if not row.valid:
-        return Text("✗ invalid", style="red")
-    return Text("! warn", style="yellow") if any(one.severity == "warn" for one in row.verdicts) else Text("")
+        return Text("invalid", style="red")
+    return Text("warn", style="yellow") if any(one.severity == "warn" for one in row.verdicts) else Text("")
 
 
 def _print_legend(rows: Sequence[Row]) -> None:
