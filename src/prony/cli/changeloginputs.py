@@ -1,0 +1,165 @@
+"""The two versions of a change log that commands compare: from files, or from a git repository."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import whole
+
+if TYPE_CHECKING:
+    from prony.spec.changelog.document import Source
+    from prony.spec.changelog.gitfiles import Repository
+    from prony.spec.changelog.select import Masters
+    from prony.spec.compat.generate import Catalogue
+
+_MASTERS = (Path("configs/amd-master.yaml"), Path("configs/nvidia-master.yaml"))
+_RUNNERS = Path("configs/runners.yaml")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Base and head, what they are called, and the configs; masters is None where no config was named or found."""
+
+    base: "Source"
+    head: "Source"
+    base_name: str
+    head_name: str
+    masters: "Masters | None"
+
+
+def add_pr_argument(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add --pr."""
+    parser.add_argument("--pr", type=whole(1), metavar="N", help=what)
+
+
+def add_version_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is compared, and with which configs."""
+    files = parser.add_argument_group("two files")
+    files.add_argument("--base", type=Path, metavar="FILE", help="the change log as it was")
+    files.add_argument("--head", type=Path, metavar="FILE", help="the change log as it shall be")
+    refs = parser.add_argument_group("or two revisions of a git repository")
+    refs.add_argument(
+        "--base-ref", metavar="REF", help="the branch to merge into; compared from the last common commit"
+    )
+    refs.add_argument("--head-ref", metavar="REF", help="the branch with the change; default: HEAD")
+    refs.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="default: the current folder")
+    refs.add_argument(
+        "--changelog-file", default="perf-changelog.yaml", metavar="PATH", help="from the repository root"
+    )
+    configs = parser.add_argument_group("configs that the entries name (paths at the revisions, when those are given)")
+    configs.add_argument("--config-files", nargs="+", type=Path, metavar="F", help="master configs of head")
+    configs.add_argument(
+        "--runner-config", type=Path, metavar="F", help="default: runners.yaml beside the first config"
+    )
+    configs.add_argument(
+        "--base-config-files", nargs="+", type=Path, metavar="F", help="of base; default: those of head"
+    )
+    configs.add_argument("--base-runner-config", type=Path, metavar="F", help="default: that of head")
+
+
+def read_inputs(arguments: argparse.Namespace) -> Inputs:
+    """Read both versions and the configs. Raises ConfigError."""
+    from prony.base.errors import ConfigError
+
+    by_file = arguments.base is not None or arguments.head is not None
+    if by_file == (arguments.base_ref is not None or arguments.head_ref is not None):
+        raise ConfigError(
+            "name two files or two revisions", allowed="--base FILE --head FILE, or --base-ref REF [--head-ref REF]",
+            fix="prony changelog check --base-ref origin/main",
+        )  # fmt: skip
+    return _from_files(arguments) if by_file else _from_git(arguments)
+
+
+def read_source(path: Path, label: str) -> "Source":
+    """Read one version. Raises ConfigError."""
+    from prony.spec.changelog.document import Source
+
+    return Source(read_bytes(path), str(path), label)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file. Raises ConfigError."""
+    from prony.base.errors import ConfigError
+
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}", fix="check the path") from None
+
+
+def _from_files(arguments: argparse.Namespace) -> Inputs:
+    from prony.base.errors import ConfigError
+
+    if arguments.base is None or arguments.head is None:
+        raise ConfigError("both versions are needed", allowed="--base FILE --head FILE", fix="name the other file too")
+    base, head = read_source(arguments.base, "base"), read_source(arguments.head, "head")
+    return Inputs(base, head, str(arguments.base), str(arguments.head), _masters_of_files(arguments))
+
+
+def runner_config(arguments: argparse.Namespace) -> Path:
+    """Return the runners file of the configs."""
+    named: Path | None = arguments.runner_config
+    return named or arguments.config_files[0].with_name("runners.yaml")
+
+
+def _masters_of_files(arguments: argparse.Namespace) -> "Masters | None":
+    if not arguments.config_files:
+        return None
+    from prony.spec.changelog.select import Masters
+    from prony.spec.compat.generate import load_catalogue
+
+    runners = runner_config(arguments)
+    head = load_catalogue(arguments.config_files, runners)
+    base_files = arguments.base_config_files or arguments.config_files
+    base_runners = arguments.base_runner_config or runners
+    same = base_files == arguments.config_files and base_runners == runners
+    return Masters(head, head if same else load_catalogue(base_files, base_runners))
+
+
+def _from_git(arguments: argparse.Namespace) -> Inputs:
+    from prony.spec.changelog.document import Source
+    from prony.spec.changelog.gitfiles import Repository
+
+    repository = Repository(arguments.repo)
+    base_name, head_name = arguments.base_ref or "HEAD", arguments.head_ref or "HEAD"
+    head = repository.commit(head_name)
+    base = repository.merge_base(repository.commit(base_name), head)
+    path = arguments.changelog_file
+    return Inputs(
+        Source(repository.read(base, path), f"{base_name}:{path}", "base"),
+        Source(repository.read(head, path), path, "head"),
+        base_name,
+        head_name,
+        _masters_of_git(arguments, repository, base, head),
+    )
+
+
+def _masters_of_git(arguments: argparse.Namespace, repository: "Repository", base: str, head: str) -> "Masters | None":
+    from prony.spec.changelog.select import Masters
+
+    files = arguments.config_files or [path for path in _MASTERS if repository.has(head, str(path))]
+    if not files:
+        return None
+    runners = arguments.runner_config or (runner_config(arguments) if arguments.config_files else _RUNNERS)
+    base_files = arguments.base_config_files or [path for path in files if repository.has(base, str(path))]
+    base_runners = arguments.base_runner_config or runners
+    new = _catalogue(repository, head, files, runners)
+    return Masters(new, _catalogue(repository, base, base_files, base_runners) if base_files else new)
+
+
+def _catalogue(repository: "Repository", commit: str, files: Sequence[Path], runners: Path) -> "Catalogue":
+    from prony.base.errors import ConfigError
+    from prony.base.yamldoc import parse_yaml
+    from prony.spec.compat.generate import make_catalogue
+    from prony.spec.runners import read_runners
+
+    documents = []
+    for path in (*files, runners):
+        name = f"{commit[:12]}:{path}"
+        try:
+            documents.append(parse_yaml(repository.read(commit, str(path)).decode("utf-8"), name))
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{name}: not UTF-8 at byte {error.start}", fix="save the file as UTF-8") from None
+    return make_catalogue(documents[:-1], read_runners(documents[-1]))

@@ -1,0 +1,98 @@
+"""The gate: strict byte and entry rules, and everything that selection would refuse."""
+
+from collections.abc import Iterator
+
+from prony.base.errors import ConfigError
+from prony.base.finding import Finding, Where
+from prony.spec.changelog.compare import Change, Links, Target, compare, links_of
+from prony.spec.changelog.document import Document, Source, parse
+from prony.spec.changelog.entry import Entry, fault
+from prony.spec.changelog.select import Masters, Modifiers, check_batch, matches, near, select
+
+_NO_MODIFIERS = Modifiers()
+
+
+def check(base: Source, head: Source, target: Target, masters: Masters | None = None) -> tuple[Finding, ...]:
+    """Return what the gate refuses; nothing when it accepts.
+
+    target: the pull request's number, or `main` where links must be final. Without masters, keys are not looked up.
+    """
+    change, faults = judge(base, head, target, links_of(base.raw))
+    if faults or change is None:
+        return faults
+    return tuple(_selection_findings(change, masters))
+
+
+def judge(base: Source, head: Source, target: Target, links: Links) -> tuple[Change | None, tuple[Finding, ...]]:
+    """Apply the strict rules alone; the change is None when a file cannot be read as entries."""
+    documents = parse(base), parse(head)
+    broken = tuple(_broken(*documents))
+    if broken:
+        return None, broken
+    change = compare(*documents, target, links)
+    return change, tuple(item.finding for item in change.faults)
+
+
+def _broken(base: Document, head: Document) -> Iterator[Finding]:
+    for item in base.faults:
+        finding = item.finding
+        yield finding.model_copy(
+            update={
+                "message": f"the base file is broken already: {finding.message}",
+                "fix": f"mend it on main first: {finding.fix}" if finding.fix else "mend it on main first",
+            }
+        )
+    yield from (item.finding for item in head.faults)
+
+
+def _selection_findings(change: Change, masters: Masters | None) -> Iterator[Finding]:
+    entries = tuple(entry.asked for entry in change.additions)
+    file = change.head.source.file
+    if not entries:
+        if not change.corrections:
+            yield fault(
+                "no-change", Where(file=file), "nothing was added: no benchmark would run",
+                allowed="new entries at the end, or corrected links",
+                fix="append an entry: prony changelog add --keys KEY --description TEXT",
+            ).finding  # fmt: skip
+        return
+    try:
+        check_batch(entries, _NO_MODIFIERS)
+    except ConfigError as error:
+        append = next(entry for entry in change.additions if entry.asked.append_only)
+        yield _from_error("append-only", change.head.where(append, "append-only"), error)
+        return
+    if masters is None:
+        return
+    unknown = [item for entry in change.additions for item in _unknown_keys(change.head, entry, masters)]
+    yield from unknown
+    if not unknown:
+        yield from _refused(change, masters)
+
+
+def _refused(change: Change, masters: Masters) -> Iterator[Finding]:
+    try:
+        select([entry.asked for entry in change.additions], masters, _NO_MODIFIERS)
+    except ConfigError as error:
+        first = change.additions[0]
+        rule = "append-only" if first.asked.append_only else "selection"
+        yield _from_error(rule, change.head.where(first, "append-only"), error)
+
+
+def _unknown_keys(head: Document, entry: Entry, masters: Masters) -> Iterator[Finding]:
+    known = list(masters.head.entries)
+    where = head.where(entry)
+    for name in entry.asked.config_keys:
+        if any(matches(name, key) for key in known):
+            continue
+        at = head.block(entry).find(f"- {name}".encode())
+        place = head.source.where(entry.start + at) if at >= 0 else where
+        what = f"wildcard '{name}' matches no key" if "*" in name else f"'{name}' is no key"
+        yield fault(
+            "unknown-key", place, f"{what} of the master configs", allowed=near(name, known),
+            fix="write a key that the master configs have, or add the config in the same change",
+        ).finding  # fmt: skip
+
+
+def _from_error(rule: str, where: Where, error: ConfigError) -> Finding:
+    return fault(rule, where, error.message, allowed=error.allowed, fix=error.fix).finding

@@ -1,0 +1,239 @@
+"""Bytes to entries, under the strict rules of the file."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from prony.base.finding import Where
+from prony.spec.changelog.entry import ChangelogEntry, Entry, Fault, explain, fault, signature_of
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BOM = b"\xef\xbb\xbf"
+_START = "- config-keys:"
+_ENTRY = re.compile(rb"(?m)^- config-keys:[^\r\n]*\n")
+_CONFLICT = re.compile(rb"(?m)^(?:<{7}|>{7}|\|{7}|={7})(?=[ \n]|$)")
+_BLANK = b" \t\r\n"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A version of the file: its bytes, the path shown with line numbers, and what the merge tool calls it."""
+
+    raw: bytes
+    file: str
+    label: str
+
+    def line_at(self, offset: int) -> int:
+        """Return the line (from 1) of a byte."""
+        return self.raw.count(b"\n", 0, offset) + 1
+
+    def where(self, offset: int) -> Where:
+        """Return the place of a byte."""
+        return Where(file=self.file, line=self.line_at(offset))
+
+
+@dataclass(frozen=True)
+class Document:
+    """A version with its entries; none when there are faults."""
+
+    source: Source
+    entries: tuple[Entry, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def where(self, entry: Entry, field: str = "") -> Where:
+        """Return the place of an entry or of one of its fields."""
+        return Where(file=self.source.file, line=entry.lines.get(field, entry.line))
+
+    def block(self, entry: Entry) -> bytes:
+        """Return the bytes of an entry without the blank lines after it."""
+        return self.source.raw[entry.start : entry.content_end]
+
+
+def parse(source: Source) -> Document:
+    """Read a change log. Faults stand in the order in which the reference's merge tool would meet them."""
+    faults = tuple(_byte_faults(source))
+    if any(item.finding.rule != "changelog-final-newline" for item in faults):
+        return Document(source, faults=faults)
+    text = source.raw.decode("utf-8")
+    node, broken = _compose(source, text)
+    if broken is not None:
+        return Document(source, faults=(*faults, broken))
+    found = _entries(source, text, node)
+    if isinstance(found, Fault):
+        return Document(source, faults=(*faults, found))
+    return Document(source, faults=faults) if faults else Document(source, found)
+
+
+def _byte_faults(source: Source) -> Iterator[Fault]:
+    """Yield what is wrong with the bytes, each kind once, at its first place."""
+    raw, label = source.raw, source.label
+    if not raw.endswith(b"\n"):
+        yield fault(
+            "final-newline", source.where(max(0, len(raw) - 1)), "the last line does not end with a newline",
+            allowed="a newline after the last line", fix="end the file with one newline, or run with --fix",
+            said=f"{label} does not end with a newline",
+        )  # fmt: skip
+    kinds = (
+        (
+            b"\r",
+            "cr",
+            "CR characters",
+            "carriage returns (CRLF line ends)",
+            "save with LF line ends, or run with --fix",
+        ),
+        (b"\t", "tab", "tabs", "a TAB", "write spaces: indents are 2 and 4 spaces"),
+        (b"\0", "nul", "NUL bytes", "a NUL byte", "remove it; save as UTF-8 (not UTF-16)"),
+    )
+    for byte, rule, name, what, fix in kinds:
+        at = raw.find(byte)
+        if at >= 0:
+            count = raw.count(byte)
+            message = f"contains {what}" + (f", {count} in all" if count > 1 else "")
+            yield fault(rule, source.where(at), message, allowed="LF, spaces and printable UTF-8", fix=fix,
+                        said=f"{label} contains {name}")  # fmt: skip
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        yield fault(
+            "utf8", source.where(error.start), f"byte 0x{raw[error.start]:02x} is not UTF-8", allowed="UTF-8",
+            fix="save the file as UTF-8", said=f"{label} is not UTF-8: {error}",
+        )  # fmt: skip
+        return
+    if raw.startswith(_BOM):
+        yield fault(
+            "bom", source.where(0), "starts with a byte order mark", allowed="UTF-8 without one",
+            fix="save as UTF-8 without BOM, or run with --fix",
+        )  # fmt: skip
+
+
+def _compose(source: Source, text: str) -> tuple[yaml.Node | None, Fault | None]:
+    try:
+        return yaml.compose(text, _Loader), None
+    except RecursionError:
+        where = Where(file=source.file)
+        return None, fault("yaml", where, "nested too deeply", fix="write entries as the others are written")
+    except yaml.YAMLError as error:
+        said = f"{source.label} is not valid YAML: {error}"
+        conflict = _CONFLICT.search(source.raw)
+        if conflict:
+            return None, fault(
+                "conflict", source.where(conflict.start()), "a merge conflict was left in the file",
+                fix="merge with 'prony changelog resolve --base … --ours … --theirs …', or keep main's bytes and "
+                "append your entry", said=said,
+            )  # fmt: skip
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        where = Where(file=source.file, line=mark.line + 1 if mark else 0)
+        problem = getattr(error, "problem", None) or str(error)
+        return None, fault("yaml", where, f"not YAML: {problem}", fix="mend the syntax at that line", said=said)
+
+
+def _entries(source: Source, text: str, root: yaml.Node | None) -> tuple[Entry, ...] | Fault:
+    """Turn the composed root into entries, or say what it is instead."""
+    if not isinstance(root, yaml.SequenceNode):
+        return fault(
+            "root", Where(file=source.file, line=1), "the file is no list of entries",
+            allowed="entries that start with '- config-keys:'", fix="keep the list that the base file has",
+            said=f"{source.label} root must be a YAML list",
+        )  # fmt: skip
+    twice = _duplicate(source, root)
+    if twice is not None:
+        return twice
+    starts = sum(line.startswith(_START) for line in text.splitlines())
+    spans = _spans(source.raw)
+    if not starts == len(root.value) == len(spans):
+        return _misplaced(source, root, starts)
+    entries = []
+    for number, (node, span) in enumerate(zip(root.value, spans, strict=True), 1):
+        entry = _entry(source, number, node, span)
+        if isinstance(entry, Fault):
+            return entry
+        entries.append(entry)
+    return tuple(entries)
+
+
+def _misplaced(source: Source, root: yaml.SequenceNode, starts: int) -> Fault:
+    lines = source.raw.split(b"\n")
+    odd = [node for node in root.value if not lines[node.start_mark.line].startswith(_START.encode())]
+    # A node's mark points behind the dash, on the same line.
+    line = odd[0].start_mark.line + 1 if odd else 1
+    return fault(
+        "entry-start", Where(file=source.file, line=line),
+        f"{len(root.value)} entries, but {starts} lines that start with '{_START}'",
+        allowed=f"each entry starts with '{_START}' in the first column",
+        fix=f"put 'config-keys' first and '{_START}' in the first column",
+        said=f"{source.label} has {starts} top-level config entries but YAML parsed {len(root.value)} entries",
+    )  # fmt: skip
+
+
+def _duplicate(source: Source, root: yaml.Node) -> Fault | None:
+    """Return the first key that stands twice in one mapping."""
+    pending, seen = [root], set()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            pending += reversed(node.value)
+            continue
+        lines: dict[tuple[str, str], int] = {}
+        for key, value in node.value:
+            name = (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else ("", "")
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and name in lines:
+                return fault(
+                    "duplicate-key", Where(file=source.file, line=line),
+                    f"'{key.value}' stands twice in one entry (first at line {lines[name]})",
+                    allowed="each field once", fix="keep one of the two; the last would silently win",
+                )  # fmt: skip
+            lines[name] = line
+            pending.append(value)
+    return None
+
+
+def _entry(source: Source, number: int, node: yaml.Node, span: tuple[int, int]) -> Entry | Fault:
+    where = Where(file=source.file, line=node.start_mark.line + 1)
+    said = f"{source.label} entry {number} is not a mapping"
+    if not isinstance(node, yaml.MappingNode):
+        return fault("entry", where, f"entry {number} is no mapping", allowed="fields and values", said=said)
+    try:
+        values: Any = yaml.constructor.SafeConstructor().construct_document(node)
+        asked = ChangelogEntry.model_validate(values)
+    except ValidationError as error:
+        return explain(error, number, where, _line_of(node, error), source.label)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        return fault("yaml", where, f"entry {number} cannot be read: {error}", fix="put values in quotes", said=said)
+    lines = {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
+    link = str(values.get("pr-link") or "")
+    return Entry(asked, signature_of(values), link, where.line, lines, *span)
+
+
+def _line_of(node: yaml.MappingNode, error: ValidationError) -> int:
+    """Return the line of the field, or of the list item, that validation refused."""
+    first = min(error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
+    loc = (*first["loc"], "", "")
+    for key, value in node.value:
+        if key.value == str(loc[0]):
+            item = loc[1]
+            if isinstance(value, yaml.SequenceNode) and isinstance(item, int) and item < len(value.value):
+                return int(value.value[item].start_mark.line) + 1
+            return int(key.start_mark.line) + 1
+    return 0
+
+
+def _spans(raw: bytes) -> list[tuple[int, int]]:
+    """Return (start, end of the last line that is not blank) of each entry."""
+    starts = [match.start() for match in _ENTRY.finditer(raw)]
+    ends = [*starts[1:], len(raw)]
+    return [(start, content_end(raw, start, end)) for start, end in zip(starts, ends, strict=True)]
+
+
+def content_end(raw: bytes, start: int, end: int) -> int:
+    """Return where the last line that is not blank ends, its newline included."""
+    stripped = start + len(raw[start:end].rstrip(_BLANK))
+    newline = raw.find(b"\n", stripped, end)
+    return end if newline < 0 else newline + 1

@@ -1,0 +1,135 @@
+"""Entries of a change log and what is wrong with one."""
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+
+from prony.base.finding import Finding, Where
+from prony.base.model import Frozen
+
+Scenario = Literal["fixed-seq-len", "agentic-coding"]
+SCENARIOS: tuple[Scenario, ...] = ("fixed-seq-len", "agentic-coding")
+
+
+class ChangelogEntry(Frozen):
+    """What one entry asks for; fields are written with hyphens, underscores are read too."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
+
+    config_keys: Annotated[tuple[str, ...], Field(min_length=1)]
+    description: Annotated[tuple[str, ...], Field(min_length=1)]
+    pr_link: str
+    evals_only: bool = False
+    all_evals: bool = False
+    append_only: bool = False
+    eval_min_prefill_ep: Annotated[int, Field(ge=1)] | None = None
+    scenario_type: Annotated[tuple[Scenario, ...], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _append_only_runs_no_evals(self) -> Self:
+        if self.append_only and (self.evals_only or self.all_evals or self.eval_min_prefill_ep is not None):
+            raise ValueError("'append-only' cannot be combined with evals-only, all-evals or eval-min-prefill-ep")
+        return self
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """The scenarios that are asked for, in the one order that selection knows."""
+        wanted = self.scenario_type or SCENARIOS
+        return tuple(name for name in SCENARIOS if name in wanted)
+
+
+FIELDS = tuple(name.replace("_", "-") for name in ChangelogEntry.model_fields)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A finding, and the one sentence that the reference's merge tool says where it refuses the same."""
+
+    finding: Finding
+    said: str
+
+
+def fault(
+    rule: str, where: Where, message: str, *, allowed: str = "", fix: str = "", said: str = "", evidence: str = ""
+) -> Fault:
+    """Return a fault of severity error."""
+    finding = Finding(
+        rule=f"changelog-{rule}",
+        severity="error",
+        message=message,
+        where=where,
+        allowed=allowed,
+        fix=fix,
+        evidence=evidence,
+    )
+    return Fault(finding, said or message)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry, where it stands, and what two entries are compared by.
+
+    signature: canonical JSON of the fields as written, without the link. start, content_end: bytes from the entry's
+    first line to the end of its last line that is not blank.
+    """
+
+    asked: ChangelogEntry
+    signature: str
+    link: str
+    line: int
+    lines: Mapping[str, int]
+    start: int
+    content_end: int
+
+    def same_as(self, other: "Entry") -> bool:
+        """Whether both say the same, link included."""
+        return self.link == other.link and self.signature == other.signature
+
+
+def signature_of(values: Mapping[str, Any]) -> str:
+    """Return the identity of an entry without its link."""
+    plain = {name: value for name, value in values.items() if name != "pr-link"}
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"))
+
+
+def explain(error: ValidationError, number: int, place: Where, item_line: int, label: str) -> Fault:
+    """Say in one finding what makes entry `number` invalid; place is where the entry stands."""
+    details = error.errors(include_url=False, include_input=False)
+    first = min(details, key=lambda detail: detail["type"] != "extra_forbidden")
+    name = str(first["loc"][0]) if first["loc"] else ""
+    where = Where(file=place.file, line=item_line or place.line)
+    said = f"{label} entry {number} fails ChangelogEntry validation: {error}"
+    if first["type"] == "extra_forbidden":
+        guess = difflib.get_close_matches(name, FIELDS, n=1)
+        fix = f"write '{guess[0]}'" if guess else f"remove '{name}'"
+        message = f"entry {number}: '{name}' is not a field of an entry"
+        return fault("unknown-field", where, message, allowed=", ".join(FIELDS), fix=fix, said=said)
+    if first["type"] == "missing":
+        message = f"entry {number}: '{name}' is missing"
+        return fault("missing-field", where, message, allowed=", ".join(FIELDS), fix=f"add '{name}: …'", said=said)
+    text = first["msg"].removeprefix("Value error, ")
+    subject = f"'{name}': " if name else ""
+    message = f"entry {number}: {subject}{text[:1].lower()}{text[1:]}"
+    return fault("field", where, message, allowed=_SHAPES.get(name, ""), fix=_FIXES.get(name, ""), said=said)
+
+
+_SHAPES = {
+    "config-keys": "a list of one or more config keys, '*' as wildcard",
+    "description": "a list of one or more sentences",
+    "pr-link": "the address of the pull request, or the placeholder",
+    "scenario-type": f"a list of {' and '.join(SCENARIOS)}",
+    "eval-min-prefill-ep": "a whole number from 1",
+    "evals-only": "true, false",
+    "all-evals": "true, false",
+    "append-only": "true, false",
+}
+_FIXES = {
+    "config-keys": "write each key on its own line: '    - KEY'",
+    "description": "write each sentence on its own line: '    - \"…\"'",
+    "scenario-type": "keep one or both of the allowed names, or remove the field for both",
+    "": "keep 'append-only' or the eval fields, not both",
+}

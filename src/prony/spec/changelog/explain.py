@@ -1,0 +1,103 @@
+"""What a change runs for one config key, and why, or why nothing."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from prony.base.units import counted
+from prony.spec.changelog.buckets import fingerprint, trim
+from prony.spec.changelog.entry import ChangelogEntry
+from prony.spec.changelog.select import Ask, Masters, Modifiers, matches, near, plan, rows_of
+from prony.spec.compat.expand import JsonRow
+from prony.spec.compat.generate import TestConfig, test_config
+
+_EVAL_MARKS = ("run-eval", "eval-only", "eval-conc", "eval-all-concs")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The answer: how many benchmark and eval rows run, and one reason per line."""
+
+    key: str
+    benchmarks: int
+    evals: int
+    reasons: tuple[str, ...]
+
+
+def explain_key(key: str, entries: Sequence[ChangelogEntry], masters: Masters, modifiers: Modifiers) -> Explanation:
+    """Say what runs for a key under a change. Raises ConfigError where selection would."""
+    asks = plan(entries, masters, modifiers)
+    if key not in masters.head.entries:
+        close = near(key, list(masters.head.entries))
+        return Explanation(key, 0, 0, (f"'{key}' is no key of the master configs (near: {close})",))
+    mine = [ask for ask in asks if key in ask.keys]
+    found = [(ask, _rows(ask, key, masters, modifiers)) for ask in mine]
+    reasons = [line for number, entry in enumerate(entries, 1) for line in _entry(number, entry, key, found, modifiers)]
+    if not mine and not any(_asked(entry, key) for entry in entries):
+        reasons.append("no added entry names it, so nothing runs: entries that stood before do not run again")
+    benchmarks = sum(len(rows) for ask, rows in found if ask.evals == "none")
+    evals = sum(len(rows) for ask, rows in found if ask.evals != "none")
+    return Explanation(key, benchmarks, evals, tuple(reasons))
+
+
+def _asked(entry: ChangelogEntry, key: str) -> list[str]:
+    return [name for name in entry.config_keys if matches(name, key)]
+
+
+def _rows(ask: Ask, key: str, masters: Masters, modifiers: Modifiers) -> list[JsonRow]:
+    """Return the rows of one call that belong to one key; evals are chosen over all keys of the call."""
+    if ask.evals == "none":
+        alone = rows_of(replace(ask, keys=(key,)), masters)
+        return trim(alone) if modifiers.trim_conc else alone
+    own = {_unmarked(row) for row in test_config(masters.head, TestConfig(keys=(key,), evals="none"))}
+    return [row for row in rows_of(ask, masters) if _unmarked(row) in own]
+
+
+def _unmarked(row: JsonRow) -> str:
+    return fingerprint({name: value for name, value in row.items() if name not in _EVAL_MARKS})
+
+
+def _entry(
+    number: int,
+    entry: ChangelogEntry,
+    key: str,
+    found: Sequence[tuple[Ask, list[JsonRow]]],
+    modifiers: Modifiers,
+) -> Iterator[str]:
+    names = _asked(entry, key)
+    if not names:
+        return
+    yield f"added entry {number} names it by '{names[0]}' for {' and '.join(entry.scenarios)}"
+    own = [(ask, rows) for ask, rows in found if ask.entry is entry]
+    yield from _part("benchmark", [pair for pair in own if pair[0].evals == "none"], _no_throughput(entry, modifiers))
+    yield from _part("eval", [pair for pair in own if pair[0].evals != "none"], _no_evals(entry))
+    if entry.append_only:
+        yield "  append-only: of the points, only those that the base does not have"
+    if entry.eval_min_prefill_ep is not None:
+        yield f"  eval-min-prefill-ep: multi-node evals with prefill ep below {entry.eval_min_prefill_ep} are left out"
+    if modifiers.trim_conc:
+        yield "  --trim-conc: benchmarks at the lowest concurrency alone"
+
+
+def _part(kind: str, found: Sequence[tuple[Ask, list[JsonRow]]], never: str) -> Iterator[str]:
+    if never:
+        yield f"  no {kind}s: {never}"
+    elif not found:
+        yield f"  no {kind}s: earlier entries of this change ask for them already"
+    for ask, rows in found:
+        what = f"{' and '.join(ask.scenarios)}: {counted(len(rows), f'{kind} row')}"
+        yield f"  {what}{_concurrencies(rows)}" if rows else f"  {what} (the config has none for it)"
+
+
+def _concurrencies(rows: Sequence[JsonRow]) -> str:
+    values = {value for row in rows for value in (row["conc"] if isinstance(row["conc"], list) else [row["conc"]])}
+    return f" at concurrency {', '.join(str(value) for value in sorted(values))}"
+
+
+def _no_throughput(entry: ChangelogEntry, modifiers: Modifiers) -> str:
+    if modifiers.evals_only:
+        return "--evals-only"
+    return "the entry is evals-only" if entry.evals_only else "the entry is all-evals" if entry.all_evals else ""
+
+
+def _no_evals(entry: ChangelogEntry) -> str:
+    return "append-only runs none" if entry.append_only else ""

@@ -1,0 +1,120 @@
+"""Links filled in, conflicts resolved: old bytes stay, the result passes the strict rules or there is none."""
+
+import re
+
+from prony.base.errors import ConfigError
+from prony.spec.changelog.compare import Change, Links, Target, compare, links_of
+from prony.spec.changelog.document import Document, Source, parse
+from prony.spec.changelog.entry import Entry, Fault
+
+_LINK = re.compile(rb"(?m)^  pr-link:[^\r\n]*")
+_MANUAL = "resolve it by hand: keep main's file and append what the pull request adds"
+
+
+def canonicalize(base: Source, head: Source, number: int) -> bytes:
+    """Return head with the pull request's address in place of placeholders of appended entries. Raises ConfigError."""
+    links = links_of(base.raw)
+    change = _sound(base, head, number, links)
+    edits = [(entry, links.of(number)) for entry in change.additions if entry.link != links.of(number)]
+    result = with_links(change.head, edits)
+    _sound(base, Source(result, head.file, "prepared perf-changelog.yaml"), number, links)
+    return result
+
+
+def resolve(base: Source, ours: Source, theirs: Source, number: int | None) -> bytes:
+    """Return theirs (main) with what ours (the pull request) changed since base. Raises ConfigError.
+
+    number: the pull request's, which appended entries get as their link; with None links stay as they were written.
+    """
+    links = links_of(base.raw)
+    target: Target = "any" if number is None else number
+    old, mine, main = _readable(base), _readable(ours), _readable(theirs)
+    change = _passed(compare(old, mine, target, links))
+    if change.additions:
+        result = _append(change, main, None if number is None else links.of(number))
+    elif change.corrections:
+        result = _replay(change, main)
+    else:
+        raise ConfigError(
+            "the PR has no appended entry or pr-link correction to preserve", fix="take main's file as it is"
+        )
+    _passed(compare(main, _readable(Source(result, theirs.file, "resolved perf-changelog.yaml")), target, links))
+    return result
+
+
+def with_links(document: Document, edits: list[tuple[Entry, str]]) -> bytes:
+    """Return a document's bytes with the links of some entries replaced. Raises ConfigError."""
+    result = document.source.raw
+    for entry, link in reversed(edits):
+        result = result[: entry.start] + _linked(document, entry, link) + result[entry.content_end :]
+    return result
+
+
+def _linked(document: Document, entry: Entry, link: str) -> bytes:
+    replacement = f"  pr-link: {link}".encode()
+    block, count = _LINK.subn(lambda _: replacement, document.block(entry), count=1)
+    if count != 1:
+        raise ConfigError(
+            "could not locate exactly one pr-link line in a changelog entry",
+            allowed="a line that starts with '  pr-link:'", fix=f"write it so at {document.where(entry, 'pr-link')}",
+        )  # fmt: skip
+    return block
+
+
+def _readable(source: Source) -> Document:
+    document = parse(source)
+    if document.faults:
+        raise _refusal(document.faults[0])
+    return document
+
+
+def _sound(base: Source, head: Source, target: Target, links: Links) -> Change:
+    return _passed(compare(_readable(base), _readable(head), target, links))
+
+
+def _passed(change: Change) -> Change:
+    if change.faults:
+        raise _refusal(change.faults[0])
+    return change
+
+
+def _refusal(found: Fault) -> ConfigError:
+    where = f"{found.finding.where}: " if found.finding.where else ""
+    return ConfigError(found.said, allowed=found.finding.allowed, fix=f"{where}{found.finding.fix or 'mend it'}")
+
+
+def _append(change: Change, main: Document, link: str | None) -> bytes:
+    """Append to main what is not there yet."""
+    there = {entry.signature for entry in main.entries}
+    blocks = [
+        change.head.block(entry) if link is None else _linked(change.head, entry, link)
+        for entry in change.additions
+        if entry.signature not in there
+    ]
+    if not blocks:
+        raise ConfigError(
+            "the PR has no changelog contribution remaining after merging main", fix="take main's file as it is"
+        )
+    raw = main.source.raw
+    return raw + (b"" if raw.endswith(b"\n\n") else b"\n") + b"\n".join(blocks)
+
+
+def _replay(change: Change, main: Document) -> bytes:
+    """Correct on main the links that the pull request corrected."""
+    edits = []
+    for index, (old, new) in enumerate(zip(change.base.entries, change.head.entries, strict=True)):
+        if old.same_as(new):
+            continue
+        if index >= len(main.entries):
+            raise ConfigError(f"main is missing corrected entry {index + 1}", fix=_MANUAL)
+        there = main.entries[index]
+        if there.signature != old.signature:
+            raise ConfigError(f"main changed corrected entry {index + 1}; resolve manually", fix=_MANUAL)
+        if there.link == new.link:
+            continue
+        if there.link != old.link:
+            raise ConfigError(f"main has a conflicting pr-link for entry {index + 1}", fix=_MANUAL)
+        edits.append((there, new.link))
+    if not edits:
+        raise ConfigError("the PR's pr-link corrections are already present on main", fix="take main's file as it is")
+    return with_links(main, edits)
