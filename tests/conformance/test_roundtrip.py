@@ -110,6 +110,9 @@ def test_points_of_different_rows_make_no_row() -> None:
     first, second = points_of_row(single())[0], points_of_row(single(conc=8))[0]
     with pytest.raises(ConfigError, match="holds one concurrency"):
         row_of_points([first, second])
-    several = [first.model_copy(update={"multinode": True}), second.model_copy(update={"multinode": True, "model": "x"})]
+    several = [
+        first.model_copy(update={"multinode": True}),
+        second.model_copy(update={"multinode": True, "model": "x"}),
+    ]
     with pytest.raises(ConfigError, match="differ in more than concurrency"):
         row_of_points(several)

@@ -20,9 +20,10 @@ def whole(least: int, most: int = _LARGEST) -> Callable[[str], int]:
     return read
 
 
-def add_config_arguments(parser: argparse.ArgumentParser) -> None:
+def add_config_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add CONFIG… and the options that say where its companions are."""
-    parser.add_argument("config", nargs="+", type=Path, metavar="CONFIG", help="master config (YAML)")
+    several = "+" if required else "*"
+    parser.add_argument("config", nargs=several, type=Path, metavar="CONFIG", help="master config (YAML)")
     parser.add_argument("--keys", nargs="+", metavar="KEY", help="only these config keys; * and ? match")
     parser.add_argument("--runner-config", type=Path, metavar="FILE", help="default: runners.yaml beside CONFIG")
 

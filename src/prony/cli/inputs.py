@@ -1,11 +1,13 @@
 """Finds and reads what a command needs beside its master configs: runners, load rules, recipes."""
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.base.errors import ConfigError
+from prony.base.errors import ConfigError, PlanError
+from prony.base.units import counted
 from prony.plan.job import Launch
 from prony.plan.planner import plan
 from prony.recipe.catalogue import load_catalogue
@@ -13,7 +15,8 @@ from prony.recipe.resolve import resolve
 from prony.spec.load import LoadRules
 from prony.spec.loadfile import load_rules
 from prony.spec.master import load_master
-from prony.spec.matrix import Matrix, expand, select
+from prony.spec.matrix import EVERYTHING, Matrix, Wanted, expand, select
+from prony.spec.point import FixedSeqLen
 from prony.spec.runners import load_runners
 
 
@@ -44,15 +47,27 @@ def find_inputs(arguments: argparse.Namespace) -> Inputs:
     )
 
 
-def read_matrix(inputs: Inputs) -> Matrix:
-    """Read configs and runners and expand the selected keys. Raises ConfigError and PlanError."""
+def read_matrix(inputs: Inputs, wanted: Wanted = EVERYTHING) -> Matrix:
+    """Read configs and runners and expand the selected keys, narrowed by filters. Raises ConfigError and PlanError."""
     master = load_master(inputs.configs)
     if not inputs.runners.exists():
         raise ConfigError(
             f"{inputs.runners}: no such file",
             fix="put a runners.yaml (labels: and hardware:) beside the config or name one with --runner-config",
         )
-    return expand(select(master, inputs.keys), load_runners(inputs.runners))
+    return expand(select(master, inputs.keys), load_runners(inputs.runners), wanted)
+
+
+def runnable(matrix: Matrix) -> Matrix:
+    """Leave out the points for which no load can be made yet. Raises PlanError when none is left."""
+    kept = tuple(point for point in matrix.points if isinstance(point.workload, FixedSeqLen))
+    agentic = Counter(point.config_key for point in matrix.points if not isinstance(point.workload, FixedSeqLen))
+    told = tuple(f"{key}: {counted(number, 'agentic point')} (no replay yet)" for key, number in agentic.items())
+    if not kept:
+        raise PlanError(
+            f"nothing to run: {', '.join(told)}", allowed="fixed-seq-len", fix="choose other keys with --keys"
+        )
+    return Matrix(points=kept, left_out=(*matrix.left_out, *told), notes=matrix.notes)
 
 
 def read_launches(inputs: Inputs, matrix: Matrix) -> tuple[Launch, ...]:

@@ -4,12 +4,14 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from prony.cli.arguments import add_config_arguments
+from prony.cli.arguments import add_config_arguments, whole
 from prony.cli.compat import add_compat_parsers
 from prony.cli.console import print_data, say
+from prony.cli.matrixdiff import add_diff_parser
+from prony.cli.priority import add_priority_parsers
 
 if TYPE_CHECKING:
-    from prony.spec.matrix import Matrix
+    from prony.spec.matrix import Matrix, Wanted
     from prony.spec.point import Point
 
 
@@ -24,22 +26,59 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         epilog="example: prony matrix list examples/local/master.yaml --keys '*-draft'",
     )
     add_config_arguments(listing)
+    _add_filters(listing)
     listing.add_argument("--json", action="store_true", help="one JSON object per point and line, with its digest")
     listing.set_defaults(run=list_points)
     add_compat_parsers(verbs)
+    add_diff_parser(verbs)
+    add_priority_parsers(verbs)
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runners", nargs="+", metavar="LABEL", help="only keys of these runner labels; globs")
+    parser.add_argument(
+        "--nodes", nargs="+", metavar="NODE", help="one point per node that matches; globs"
+    )
+    parser.add_argument("--scenarios", nargs="+", choices=("fixed-seq-len", "agentic-coding"))
+    parser.add_argument("--min-conc", type=whole(1), metavar="N", help="drop lower concurrencies")
+    parser.add_argument("--max-conc", type=whole(1), metavar="N", help="drop higher concurrencies")
+    parser.add_argument(
+        "--evals",
+        choices=("default", "none", "only", "all"),
+        default="default",
+        help="which points run evals too: by the default rule, none, only those points, all that can",
+    )
+
+
+def _wanted(arguments: argparse.Namespace) -> "Wanted":
+    from prony.spec.matrix import Wanted
+
+    def globs(values: list[str] | None) -> tuple[str, ...] | None:
+        return None if values is None else tuple(values)
+
+    return Wanted(
+        runners=globs(arguments.runners),
+        nodes=globs(arguments.nodes),
+        scenarios=globs(arguments.scenarios),
+        min_conc=arguments.min_conc,
+        max_conc=arguments.max_conc,
+        evals=arguments.evals,
+    )
 
 
 def list_points(arguments: argparse.Namespace) -> int:
     """Print the points as a table or as JSON lines."""
     from prony.cli.inputs import find_inputs, read_matrix
 
-    matrix = read_matrix(find_inputs(arguments))
+    matrix = read_matrix(find_inputs(arguments), _wanted(arguments))
     if arguments.json:
         _print_json(matrix)
     else:
         _print_table(matrix)
     for line in matrix.left_out:
         say(f"not listed: {line}", sys.stderr)
+    for line in matrix.notes:
+        say(f"note: {line}", sys.stderr)
     return 0
 
 
@@ -81,6 +120,6 @@ def _cells(point: "Point") -> tuple[str, ...]:
         point.precision,
         point.runner,
         workload,
-        point.topology.label,
+        point.topology.label + ("" if point.kv_offload.mode == "none" else f" KV {point.kv_offload.mode}"),
         point.spec_decoding,
     )

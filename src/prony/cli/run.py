@@ -43,13 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Plan, sweep, keep, show. Returns the worst exit code of the jobs, or that of a fault in keeping them."""
     from prony.base.clock import SystemClock
     from prony.base.units import counted
-    from prony.cli.inputs import find_inputs, read_launches, read_matrix
+    from prony.cli.inputs import find_inputs, read_launches, read_matrix, runnable
     from prony.cli.live import view
     from prony.run.executors.local import LocalExecutor
     from prony.run.sweep import Sweep, drive
 
     inputs = find_inputs(arguments)
-    matrix = read_matrix(inputs)
+    matrix = runnable(read_matrix(inputs))
     launches = read_launches(inputs, matrix)
     out = choose_out(arguments.out, inputs.configs[0], resume=arguments.resume)
     _check_store(arguments.store)
@@ -58,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{points} on {counted(len(launches), 'server start')} → {out}")
         for line in matrix.left_out:
             say(f"left out: {line}")
+        for line in matrix.notes:
+            say(f"note: {line}")
         with view(plain=arguments.plain) as show:
             code = drive(sweep, LocalExecutor(), SystemClock(), show)
         kept = _show_outcome(sweep, out, arguments)
