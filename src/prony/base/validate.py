@@ -22,6 +22,17 @@ def validate(kind: type[ModelT], value: YamlMap, what: str) -> ModelT:
         raise _explain(first, kind, value, what) from None
 
 
+def faults(kind: type[BaseModel], value: YamlMap, what: str) -> tuple[ConfigError, ...]:
+    """Return every fault that `validate` could raise for a YAML mapping, in the order of their lines."""
+    try:
+        kind.model_validate(value)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        details.sort(key=lambda detail: line_at(value, tuple(detail["loc"])))
+        return tuple(_explain(detail, kind, value, what) for detail in details)
+    return ()
+
+
 def _explain(detail: ErrorDetails, kind: type[BaseModel], value: YamlMap, what: str) -> ConfigError:
     loc = tuple(detail["loc"])
     line = line_at(value, loc)

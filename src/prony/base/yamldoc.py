@@ -50,8 +50,11 @@ def load_yaml(path: Path) -> YamlMap:
     return parse_yaml(text, str(path))
 
 
-def parse_yaml(text: str, file: str) -> YamlMap:
-    """Read YAML text that must hold one mapping; `file` names it in errors. Raises ConfigError with file:line."""
+def parse_yaml(text: str, file: str, faults: list[ConfigError] | None = None) -> YamlMap:
+    """Read YAML text that must hold one mapping; `file` names it in errors. Raises ConfigError with file:line.
+
+    With `faults`, duplicate keys (the last wins) and unreadable values (kept as text) are added to it instead.
+    """
     try:
         node = yaml.compose(text, _Loader)
     except RecursionError:
@@ -64,7 +67,7 @@ def parse_yaml(text: str, file: str) -> YamlMap:
         raise ConfigError(f"{file}: not YAML: {error}", fix="remove control characters; save as UTF-8") from None
     if node is None:
         raise ConfigError(f"{file}: is empty", allowed="a mapping", fix="write at least one key")
-    value = _Builder(file).build(node)
+    value = _Builder(file, faults).build(node)
     if not isinstance(value, YamlMap):
         raise ConfigError(f"{file}:{node.start_mark.line + 1}: must contain a mapping", allowed="key: value lines")
     return value
@@ -73,8 +76,9 @@ def parse_yaml(text: str, file: str) -> YamlMap:
 class _Builder:
     """Turns composed nodes into plain values that keep their lines; an aliased node is built once."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, faults: list[ConfigError] | None = None) -> None:
         self.file = file
+        self.faults = faults
         self.scalars = yaml.constructor.SafeConstructor()
         self.open: set[int] = set()
         self.built: dict[int, tuple[Any, int]] = {}
@@ -110,6 +114,12 @@ class _Builder:
     def fault(self, node: yaml.Node, message: str, fix: str) -> ConfigError:
         return ConfigError(f"{self.file}:{node.start_mark.line + 1}: {message}", fix=fix)
 
+    def refuse(self, error: ConfigError) -> None:
+        """Raise a fault that reading can go on after, or note it where the caller asked for all."""
+        if self.faults is None:
+            raise error
+        self.faults.append(error)
+
     def scalar(self, node: yaml.ScalarNode) -> Any:
         if node.tag == "tag:yaml.org,2002:str":
             return node.value
@@ -117,10 +127,12 @@ class _Builder:
             return self.scalars.construct_object(node)
         except (yaml.YAMLError, ValueError):
             line = node.start_mark.line + 1
-            raise ConfigError(
+            fault = ConfigError(
                 f"{self.file}:{line}: {node.value!r} cannot be read as {node.tag.rsplit(':', 1)[-1]}",
                 fix="put it in quotes if text is meant",
-            ) from None
+            )
+        self.refuse(fault)
+        return node.value
 
     def sequence(self, node: yaml.Node) -> tuple[YamlList, int]:
         items = YamlList(node.start_mark.line + 1)
@@ -145,9 +157,11 @@ class _Builder:
                 continue
             key = self.key(key_node, line)
             if key in result:
-                raise ConfigError(
-                    f"{self.file}:{line}: '{key}' stands here twice (first at line {result.lines[key]})",
-                    fix="keep one of the two; the last would silently win",
+                self.refuse(
+                    ConfigError(
+                        f"{self.file}:{line}: '{key}' stands here twice (first at line {result.lines[key]})",
+                        fix="keep one of the two; the last would silently win",
+                    )
                 )
             result[key] = value
             result.lines[key] = line

@@ -1,0 +1,86 @@
+"""`prony check`: the one command before a push."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.arguments import whole
+from prony.cli.console import say
+from prony.cli.findings import plain, print_findings, print_json, summary
+
+if TYPE_CHECKING:
+    from prony.gate.check import CheckReport
+
+
+def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `prony check`."""
+    parser = nouns.add_parser(
+        "check",
+        help="the one command before a push",
+        description="Check the work tree against the base branch: new lint findings, the change log, points and "
+        "GPU-hours, names left dangling, keys that the base changed too; then say what to do next. Works offline.",
+        epilog="Exit codes: 0 nothing stands in the way, 2 errors. example: prony check --base origin/main --pr 1234",
+    )
+    parser.add_argument("--base", metavar="REF", help="where the change goes; default: origin/main, else main")
+    parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="default: the folder you are in")
+    parser.add_argument("--pr", type=whole(1), metavar="N", help="number of the pull request, which links must name")
+    parser.add_argument("--config-files", nargs="+", metavar="PATH", help="default: configs/{nvidia,amd}-master.yaml")
+    parser.add_argument("--runner-config", metavar="PATH", help="default: configs/runners.yaml")
+    parser.add_argument("--changelog", metavar="PATH", help="default: perf-changelog.yaml")
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="deprecations; default: those that come with prony")
+    parser.add_argument("--fix", action="store_true", help="first mend the change log where that is mechanical")
+    parser.add_argument("--json", action="store_true", help="one JSON object for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Mend when asked, check and print. Raises ConfigError."""
+    from prony.gate.check import CHANGELOG, CONFIGS, RUNNERS, Layout, check, mend
+    from prony.gate.git import find_checkout
+    from prony.gate.policy import load_policy
+
+    layout = Layout(
+        configs=tuple(arguments.config_files or CONFIGS),
+        runners=arguments.runner_config or RUNNERS,
+        changelog=arguments.changelog or CHANGELOG,
+    )
+    checkout = find_checkout(arguments.repo)
+    mended = mend(checkout, layout, arguments.base, arguments.pr) if arguments.fix else ()
+    report = check(checkout, layout, arguments.base, load_policy(arguments.policy), arguments.pr)
+    if arguments.json:
+        print_json(_plain(report, mended))
+    else:
+        _print(report, mended)
+    return report.exit_code
+
+
+def _print(report: "CheckReport", mended: tuple[str, ...]) -> None:
+    from prony.base.units import counted
+    from prony.cli.matrixdiff import cost, counts
+
+    for line in mended:
+        say(line)
+    print_findings(report.findings)
+    kind = " and ".join(report.classes) or "none"
+    loose = f", {counted(report.uncommitted, 'file')} not committed" if report.uncommitted else ""
+    say(f"change: {kind} ({counted(len(report.changed), 'file')} since {report.commits.base}{loose})")
+    if report.diff is None:
+        say("points: not compared, a master config cannot be read")
+    else:
+        say(counts(report.diff))
+        if report.diff.to_run:
+            say(f"to run: {cost(report.diff)}")
+    known = f"; {report.known} old ones in lint (prony lint shows them)" if report.known else ""
+    say(f"findings: {summary(report.findings)}{known}")
+    say(f"next: {report.step.text}" + (f"\n  {report.step.command}" if report.step.command else ""))
+
+
+def _plain(report: "CheckReport", mended: tuple[str, ...]) -> dict[str, object]:
+    commits = report.commits
+    return {
+        "base": commits.base, "base_commit": commits.tip, "merge_base": commits.fork, "mended": list(mended),
+        "classes": list(report.classes), "changed": list(report.changed), "uncommitted": report.uncommitted,
+        "findings": [plain(finding) for finding in report.findings], "known": report.known,
+        "diff": None if report.diff is None else report.diff.model_dump(mode="json"),
+        "next": report.step.model_dump(mode="json"), "exit_code": report.exit_code,
+    }  # fmt: skip

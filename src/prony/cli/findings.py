@@ -1,0 +1,56 @@
+"""How lint and check print findings: text for people, JSON for programs."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from prony.cli.console import print_data, say
+
+if TYPE_CHECKING:
+    from prony.base.finding import Finding
+
+
+def print_findings(findings: "Sequence[Finding]") -> None:
+    """Print findings, each with its place, what is allowed and what to do."""
+    for finding in findings:
+        say(finding_text(finding))
+
+
+def finding_text(finding: "Finding") -> str:
+    """Return `file:line: severity [rule] message` and the lines below it."""
+    place = f"{finding.where}: " if finding.where else ""
+    told = f" ({finding.evidence})" if finding.evidence else ""
+    lines = [f"{place}{finding.severity} [{finding.rule}] {finding.message}{told}"]
+    lines += [f"  allowed here: {finding.allowed}"] if finding.allowed else []
+    lines += [f"  what to do: {finding.fix}"] if finding.fix else []
+    return "\n".join(lines)
+
+
+def summary(findings: "Sequence[Finding]") -> str:
+    """Return counts per severity: 2 errors, 1 warning."""
+    from prony.base.units import counted
+
+    names = {"error": "error", "invalid": "error", "warn": "warning", "info": "note"}
+    counts = Counter(names[finding.severity] for finding in findings)
+    return (
+        ", ".join(counted(counts[name], name) for name in ("error", "warning", "note") if counts[name]) or "no findings"
+    )
+
+
+def print_rule_counts(findings: "Sequence[Finding]") -> None:
+    """Print how often each rule was broken."""
+    for (rule, severity), count in sorted(Counter((item.rule, item.severity) for item in findings).items()):
+        say(f"  {count:5d}  {severity:5s} {rule}", sys.stderr)
+
+
+def plain(finding: "Finding", **more: Any) -> dict[str, Any]:
+    """Return a finding as JSON values."""
+    return {**finding.model_dump(mode="json"), **more}
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value, indented."""
+    import orjson
+
+    print_data(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")

@@ -1,0 +1,133 @@
+"""The one check before a push: lint, changelog, matrix diff, dangling names, what main changed, and the next step."""
+
+from dataclasses import dataclass, replace
+
+from prony.base.errors import ConfigError
+from prony.base.files import write_atomic
+from prony.base.finding import Finding
+from prony.gate.diff import MatrixDiff, diff
+from prony.gate.document import Config, Source, file_source, read_config
+from prony.gate.git import Checkout
+from prony.gate.lint import lint
+from prony.gate.logcheck import changelog_findings, read_log_change
+from prony.gate.names import dangling, moved_under, unasked
+from prony.gate.policy import Policy
+from prony.gate.steps import Step, classes_of, next_step
+
+CONFIGS = ("configs/nvidia-master.yaml", "configs/amd-master.yaml")
+RUNNERS = "configs/runners.yaml"
+CHANGELOG = "perf-changelog.yaml"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a checkout keeps its files, from its root."""
+
+    configs: tuple[str, ...] = CONFIGS
+    runners: str = RUNNERS
+    changelog: str = CHANGELOG
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The branch that the change goes to, its tip, and the last commit that both have."""
+
+    base: str
+    tip: str
+    fork: str
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What was found; known: how many lint findings the base has too; diff: None where a master is no YAML."""
+
+    commits: Commits
+    changed: tuple[str, ...]
+    classes: tuple[str, ...]
+    uncommitted: int
+    findings: tuple[Finding, ...]
+    known: int
+    diff: MatrixDiff | None
+    step: Step
+
+    @property
+    def exit_code(self) -> int:
+        """2 where a finding is an error, else 0."""
+        return 2 if any(finding.severity == "error" for finding in self.findings) else 0
+
+
+def check(checkout: Checkout, layout: Layout, base: str | None, policy: Policy, pr: int | None = None) -> CheckReport:
+    """Check the work tree against the last commit it shares with a base branch. Raises ConfigError."""
+    commits = find_commits(checkout, base)
+    before = read_at(checkout, layout, commits.fork)
+    head = read_work_tree(checkout, layout)
+    report = lint(head, policy, before)
+    difference = None if head.unreadable or before.unreadable else diff(before, head)
+    log = read_log_change(checkout, layout.changelog, commits.fork)
+    findings = [*report.new, *changelog_findings(log, before, head, difference, pr or "any")]
+    if difference is not None:
+        findings += unasked(log, difference)
+        findings += dangling(checkout, before, head, layout.changelog)
+    if commits.tip != commits.fork:
+        now = read_at(checkout, layout, commits.tip)
+        findings += moved_under(checkout, commits.fork, commits.tip, before, now, head, log)
+    changed = checkout.changed(commits.fork)
+    classes = classes_of(changed, layout.configs, layout.runners, layout.changelog)
+    step = next_step(findings, difference, changed, log.changed)
+    return CheckReport(
+        commits, changed, classes, checkout.uncommitted(), tuple(findings), len(report.known), difference, step
+    )  # fmt: skip
+
+
+def find_commits(checkout: Checkout, base: str | None) -> Commits:
+    """Return the commits of a check. Raises ConfigError for a ref that names none."""
+    name = base or checkout.default_base()
+    tip = checkout.commit(name)
+    return Commits(name, tip, checkout.merge_base(tip, checkout.commit("HEAD")))
+
+
+def read_at(checkout: Checkout, layout: Layout, commit: str) -> Config:
+    """Read the configs of a commit; files that it does not have are empty. Raises ConfigError for its runners."""
+    found = [(path, checkout.text(commit, path)) for path in layout.configs]
+    runners = checkout.text(commit, layout.runners)
+    if runners is None:
+        runners = file_source(checkout.folder / layout.runners).text
+    return read_config([Source(path, text) for path, text in found if text], Source(layout.runners, runners))
+
+
+def read_work_tree(checkout: Checkout, layout: Layout) -> Config:
+    """Read the configs as they stand. Raises ConfigError where one that was named, or the runners file, is missing."""
+    found = [path for path in layout.configs if _exists(checkout, path)]
+    if not found:
+        raise ConfigError(
+            f"{checkout.folder}: no master config: {', '.join(layout.configs)}",
+            allowed="a checkout with these files, or other names",
+            fix="name the configs with --config-files, or the checkout with --repo",
+        )
+    return read_config([_here(checkout, path) for path in found], _here(checkout, layout.runners))
+
+
+def _exists(checkout: Checkout, path: str) -> bool:
+    if (checkout.folder / path).exists():
+        return True
+    if path in CONFIGS:
+        return False
+    raise ConfigError(f"{path}: no such file in {checkout.folder}", fix="name the configs with --config-files")
+
+
+def _here(checkout: Checkout, path: str) -> Source:
+    try:
+        return replace(file_source(checkout.folder / path), name=path)
+    except ConfigError as error:
+        fix = f"{error.fix}; --config-files and --runner-config name other files"
+        raise ConfigError(error.message, allowed=error.allowed, fix=fix) from None
+
+
+def mend(checkout: Checkout, layout: Layout, base: str | None, pr: int | None = None) -> tuple[str, ...]:
+    """Repair what can be repaired mechanically; return what was done, in words. Raises ConfigError, LaunchError."""
+    log = read_log_change(checkout, layout.changelog, find_commits(checkout, base).fork)
+    mended = log.repaired(pr or "any")
+    if mended is None:
+        return ()
+    write_atomic(checkout.folder / layout.changelog, mended)
+    return (f"{layout.changelog}: mended line ends, blank lines and links",)

@@ -1,0 +1,119 @@
+"""What a change does to the change log, seen from the check before a push."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prony.base.errors import ConfigError
+from prony.base.finding import Finding
+from prony.base.yamldoc import YamlMap
+from prony.gate.diff import MatrixDiff
+from prony.gate.document import Config
+from prony.gate.git import Checkout
+from prony.spec.changelog.check import check
+from prony.spec.changelog.compare import Target
+from prony.spec.changelog.document import Document, Source, parse
+from prony.spec.changelog.entry import Entry
+from prony.spec.changelog.repair import repair
+from prony.spec.changelog.select import Masters, matches
+from prony.spec.compat.generate import Catalogue, make_catalogue
+
+
+@dataclass(frozen=True)
+class LogChange:
+    """The change log at the fork and as it stands; None where there is none."""
+
+    base: Source | None
+    head: Source | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the bytes differ."""
+        return (self.base.raw if self.base else b"") != (self.head.raw if self.head else b"")
+
+    @property
+    def document(self) -> Document | None:
+        """The log as it stands, read."""
+        return parse(self.head) if self.head else None
+
+    @property
+    def added(self) -> tuple[Entry, ...]:
+        """The entries that the change appends, as far as both versions can be read."""
+        if not self.changed or self.head is None:
+            return ()
+        return parse(self.head).entries[len(parse(self.base).entries) if self.base else 0 :]
+
+    def asks_for(self, key: str) -> bool:
+        """Whether an added entry names a key."""
+        return any(matches(name, key) for entry in self.added for name in entry.asked.config_keys)
+
+    def repaired(self, target: Target) -> bytes | None:
+        """Return the mended bytes, or None where nothing can be mended."""
+        if self.base is None or self.head is None or not self.changed:
+            return None
+        mended = repair(self.base, self.head, target)
+        return None if mended == self.head.raw else mended
+
+
+def read_log_change(checkout: Checkout, path: str, fork: str) -> LogChange:
+    """Read the change log at a commit and in the work tree. Raises ConfigError when it cannot be read."""
+    base = checkout.read(fork, path) if checkout.has(fork, path) else None
+    try:
+        head = (checkout.folder / path).read_bytes()
+    except FileNotFoundError:
+        head = None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}", fix="check its permissions") from None
+    return LogChange(
+        None if base is None else Source(base, f"{path} at {fork[:12]}", "base changelog"),
+        None if head is None else Source(head, path, "head changelog"),
+    )
+
+
+def changelog_findings(
+    log: LogChange, before: Config, head: Config, difference: MatrixDiff | None, target: Target
+) -> Iterator[Finding]:
+    """Yield what the gate would refuse; a name that this change renamed is told with its new name."""
+    if not log.changed or log.base is None:
+        return
+    if log.head is None:
+        yield Finding(
+            rule="changelog-deleted",
+            severity="error",
+            message=f"{log.base.file}: the change log was deleted",
+            fix="restore it with 'git checkout', then append an entry",
+        )
+        return
+    renamed = _new_names(difference)
+    for finding in check(log.base, log.head, target, _masters(before, head)):
+        yield _with_new_name(finding, before, renamed)
+
+
+def _new_names(difference: MatrixDiff | None) -> dict[str, str]:
+    return {item.before.config_key: item.after.config_key for item in difference.renamed} if difference else {}
+
+
+def _with_new_name(finding: Finding, before: Config, renamed: dict[str, str]) -> Finding:
+    named = re.match(r"'(.+?)' is no key", finding.message)
+    if finding.rule != "changelog-unknown-key" or not named or named[1] not in before.names:
+        return finding
+    new = renamed.get(named[1])
+    told = f"this change renamed it to '{new}'" if new else "this change removed it"
+    fix = f"write '{new}'" if new else "name a key that stays, or keep the key"
+    return finding.model_copy(update={"rule": "name-dangling", "message": f"{finding.message}: {told}", "fix": fix})
+
+
+def _masters(before: Config, head: Config) -> Masters | None:
+    """Return both sides for key look-ups; None where lint has said already why a config cannot be read."""
+    try:
+        return Masters(head=_catalogue(head), base=_catalogue(before))
+    except ConfigError:
+        return None
+
+
+def _catalogue(config: Config) -> Catalogue:
+    documents: dict[str, YamlMap] = {}
+    for key in config.keys:
+        document = documents.setdefault(key.where.file, YamlMap(key.where.file, 1))
+        document[key.name], document.lines[key.name] = key.written, key.where.line
+    return make_catalogue(tuple(documents.values()), config.runners)

@@ -1,0 +1,167 @@
+"""The lint rules that look at one key or one search-space entry at a time."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from prony.base.errors import ConfigError
+from prony.gate.document import Key, Search
+from prony.gate.hardware import gpus_per_node
+from prony.gate.policy import LENGTHS, PolicyRow, scenario_name
+from prony.gate.rule import Hit, Subject
+from prony.spec.dram import DramBudget
+
+RUN_LENGTHS = ("1k1k", "8k1k")
+_MTP_KEY = re.compile(r"-mtp\d*$")
+_HAZARD = re.compile(r"[_/\s]")
+
+
+def per_key(find: Callable[[Key, Subject], Iterator[Hit]]) -> Callable[[Subject], Iterator[Hit]]:
+    """Turn a function over one key into a rule over all."""
+
+    def every(subject: Subject) -> Iterator[Hit]:
+        for key in subject.config.keys:
+            yield from find(key, subject)
+
+    return every
+
+
+def per_search(find: Callable[[Key, Search, Subject], Iterator[Hit]]) -> Callable[[Subject], Iterator[Hit]]:
+    """Turn a function over one search-space entry into a rule over all."""
+
+    def every(subject: Subject) -> Iterator[Hit]:
+        for key in subject.config.keys:
+            for search in key.searches:
+                yield from find(key, search, subject)
+
+    return every
+
+
+def unknown_runner(key: Key, subject: Subject) -> Iterator[Hit]:
+    """The runner must be a label with nodes behind it."""
+    runners, name = subject.config.runners, key.entry.runner
+    labels = [label.name for label in runners.labels]
+    if name in labels:
+        return
+    hardware_only = any(item.name == name for item in runners.without_nodes)
+    message = f"runner '{name}' has hardware facts but no nodes" if hardware_only else f"runner '{name}' is not a label"
+    yield Hit(key.name, key.at("runner"), message, allowed=", ".join(labels))
+
+
+def unsorted_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
+    """A list of concurrencies rises."""
+    values = search.entry.conc_list or ()
+    if list(values) != sorted(values):
+        rising = ", ".join(str(value) for value in sorted(set(values)))
+        message = f"conc-list {list(values)} does not rise"
+        yield Hit(key.name, search.where, message, fix=f"write conc-list: [{rising}]")
+
+
+def duplicate_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
+    """A list of concurrencies names each once."""
+    values = search.entry.conc_list or ()
+    again = sorted({value for value in values if values.count(value) > 1})
+    if again:
+        once = ", ".join(str(value) for value in dict.fromkeys(values))
+        message = f"conc-list {list(values)} has {', '.join(map(str, again))} more than once: the same job twice"
+        yield Hit(key.name, search.where, message, fix=f"write conc-list: [{once}]")
+
+
+def small_steps(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
+    """Neighbouring concurrencies are at least 2 apart; 1 to 2 is fine, since it doubles the load."""
+    values = sorted(set(search.entry.conc_list or ()))
+    close = [f"{low} → {high}" for low, high in pairwise(values) if high - low < 2 and high < 2 * low]
+    if close:
+        yield Hit(key.name, search.where, f"conc-list {list(values)} has steps of 1 ({', '.join(close)})")
+
+
+def mtp_size_disagrees(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
+    """spec-decoding says mtp exactly where DECODE_MTP_SIZE is above 0."""
+    for pool in search.entry.topology().pools:
+        for setting in pool.settings:
+            if setting.name != "DECODE_MTP_SIZE":
+                continue
+            size, asked = setting.value.strip(), search.entry.spec_decoding
+            if not size.isdecimal():
+                fault, fix = "is not a whole number", "write DECODE_MTP_SIZE=0, or the draft length"
+            elif (int(size) > 0) == (asked != "none"):
+                continue
+            elif asked == "none":
+                fault, fix = "drafts tokens", "write spec-decoding: mtp, or DECODE_MTP_SIZE=0"
+            else:
+                fault, fix = "drafts none", "write the draft length into DECODE_MTP_SIZE, or spec-decoding: none"
+            message = f"spec-decoding is {asked}, DECODE_MTP_SIZE={size} of {pool.role} {fault}"
+            yield Hit(key.name, search.where, message, fix=fix)
+
+
+def suffix_without_mtp(key: Key, _: Subject) -> Iterator[Hit]:
+    """A key that ends in -mtp has an entry with speculative decoding. Other keys may have it too."""
+    if _MTP_KEY.search(key.name) and key.searches and all(s.entry.spec_decoding == "none" for s in key.searches):
+        yield Hit(key.name, key.where, "the name ends in -mtp, and no search-space entry has spec-decoding: mtp")
+
+
+def deprecated(key: Key, subject: Subject) -> Iterator[Hit]:
+    """Nothing runs that the policy has retired; what is only announced warns."""
+    told = set()
+    for search in key.searches:
+        row = next((row for row in subject.policy.rows if row.covers(key, search)), None)
+        if row is None or (row, scenario_name(search)) in told:
+            continue
+        told.add((row, scenario_name(search)))
+        yield _deprecated(key, search, row)
+
+
+def _deprecated(key: Key, search: Search, row: PolicyRow) -> Hit:
+    enacted = row.state == "enacted"
+    arm = " without speculative decoding" if row.spec_decoding == "none" else ""
+    state = f"is deprecated since {row.since}" if enacted else f"is to end (announced for {row.since}), not enacted yet"
+    return Hit(
+        key.name, search.where, f"{key.entry.model_prefix} {key.entry.precision} {scenario_name(search)}{arm} {state}",
+        allowed=row.instead, severity="error" if enacted else "warn", evidence=row.source,
+        fix=f"use {row.instead}" if enacted else f"plan for {row.instead}; nothing must change today",
+    )  # fmt: skip
+
+
+def odd_lengths(key: Key, _: Subject) -> Iterator[Hit]:
+    """Fixed lengths are those of a job family."""
+    odd = {(s.isl, s.osl): s for s in key.searches if s.isl is not None and scenario_name(s) not in RUN_LENGTHS}
+    for (isl, osl), search in odd.items():
+        where = search.where.model_copy(update={"line": search.item_line})
+        message = f"isl {isl}, osl {osl} belongs to no job family: its bucket is filled and never runs"
+        yield Hit(key.name, where, message, allowed=_lengths_allowed())
+
+
+def _lengths_allowed() -> str:
+    return ", ".join(f"{isl}/{osl}" for (isl, osl), name in LENGTHS.items() if name in RUN_LENGTHS)
+
+
+def topology_too_large(key: Key, search: Search, subject: Subject) -> Iterator[Hit]:
+    """On one node, tp * pp * pcp-size is at most the devices of the node."""
+    there = gpus_per_node(subject.config.runners, key.entry.runner)
+    topology = search.entry.topology()
+    if key.entry.multinode or there is None or topology.gpus <= there:
+        return
+    message = f"{topology.label} needs {topology.gpus} devices, a node of '{key.entry.runner}' has {there}"
+    yield Hit(key.name, search.where, message, allowed=f"tp * pp * pcp-size up to {there}")
+
+
+def dram_budget(key: Key, search: Search, subject: Subject) -> Iterator[Hit]:
+    """A share of the host memory can be computed wherever KV blocks go to DRAM."""
+    if search.scenario != "agentic-coding" or getattr(search.entry, "kv_offloading", None) != "dram":
+        return
+    dram, pool = DramBudget(subject.config.runners), search.entry.topology().pools[0]
+    budget = dram.multi if key.entry.multinode else dram.single
+    try:
+        budget(key.entry.runner, pool.tp * pool.pp * pool.pcp, search.dram_utilization or 1)
+    except ConfigError as error:
+        message = f"no DRAM budget: {error.message[:1].lower()}{error.message[1:]}"
+        yield Hit(key.name, search.where, message, allowed=error.allowed, fix=error.fix)
+
+
+def experiment_name(key: Key, _: Subject) -> Iterator[Hit]:
+    """A model-prefix survives being cut out of an experiment's name, and being part of a file's."""
+    prefix = key.entry.model_prefix
+    if match := _HAZARD.search(prefix):
+        message = f"model-prefix '{prefix}' contains {match[0]!r}; launchers cut it at the first '_' of the exp-name"
+        fix = f"write '{_HAZARD.sub('-', prefix)}'"
+        yield Hit(key.name, key.at("model-prefix"), message, allowed="letters, digits, '.', '-'", fix=fix)

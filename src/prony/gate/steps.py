@@ -1,0 +1,60 @@
+"""The class of a change by its paths, and what to do next."""
+
+import re
+from collections.abc import Collection, Sequence
+
+from prony.base.finding import Finding
+from prony.base.model import Frozen
+from prony.base.units import counted
+from prony.gate.diff import MatrixDiff
+
+# In this order: the first pattern that fits a path names its class.
+CLASSES: tuple[tuple[str, str], ...] = (
+    ("config", r"configs/.*|perf-changelog\.yaml"),
+    ("recipe", r"(benchmarks|recipes|scripts)/.*|(.*/)?recipes/.*|golden_al_distribution/.*"),
+    ("docs", r"docs/.*|.*\.md|LICENSE|CODEOWNERS|\.github/CODEOWNERS"),
+)
+
+
+class Step(Frozen):
+    """What to do next, in words; empty command where no command does it."""
+
+    text: str
+    command: str = ""
+
+
+def class_of(path: str) -> str:
+    """Return config, recipe, docs, or harness for everything else."""
+    return next((name for name, pattern in CLASSES if re.fullmatch(pattern, path)), "harness")
+
+
+def classes_of(paths: Sequence[str], configs: Collection[str], runners: str, changelog: str) -> tuple[str, ...]:
+    """Return the classes of changed paths, each once, in a steady order."""
+    ours = {*configs, runners, changelog}
+    found = {"config" if path in ours else class_of(path) for path in paths}
+    return tuple(name for name in ("config", "recipe", "harness", "docs") if name in found)
+
+
+def next_step(
+    findings: Sequence[Finding], difference: MatrixDiff | None, changed: Sequence[str], log_changed: bool
+) -> Step:
+    """Return the one thing to do next."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        repairable = any(finding.rule.startswith("changelog-") and "--fix" in finding.fix for finding in errors)
+        first = f", first {errors[0].where}" if errors[0].where else ""
+        return Step(
+            text=f"mend {counted(len(errors), 'error')}{first}, then check again",
+            command="prony check --fix" if repairable else "prony check",
+        )
+    if not changed:
+        return Step(text="nothing differs from the base: change something first")
+    unasked = next((finding for finding in findings if finding.rule == "changelog-unasked"), None)
+    if unasked is not None:
+        return Step(
+            text="ask for the new points in the change log, or push as it is and run nothing", command=unasked.fix
+        )
+    if log_changed and difference is not None and difference.to_run:
+        jobs, hours = counted(difference.booking.jobs, "job"), difference.booking.gpu_hours
+        return Step(text=f"push, then ask for a sweep: {jobs}, at most {hours:,.0f} GPU-hours", command="git push")
+    return Step(text="push", command="git push")
