@@ -1,4 +1,4 @@
-"""Write docs/reference/{cli,metrics}.md from the code; with --check, fail when they differ from it."""
+"""Write docs/reference/{cli,engines,metrics}.md from the code; with --check, fail when they differ from it."""
 
 import argparse
 import os
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from prony.cli.main import build_parser
 from prony.measure.registry import METRICS
+from prony.recipe.engines.table import ENGINES
 
 REFERENCE = Path("docs/reference")
 
@@ -43,10 +44,23 @@ def metrics_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def engines_page() -> str:
+    """Return the page of the flags that each engine takes in a recipe's args."""
+    parts = ["# Engines\n\nGenerated from the flag tables. Flags with an owner are set by it, not in `args`.\n"]
+    for engine in ENGINES.values():
+        parts.append(f"## {engine.name}\n\n| flag | kind | default | owner | meaning |\n|---|---|---|---|---|")
+        parts += [
+            f"| `{flag.name}` | {' · '.join(flag.choices) or flag.kind} | {'' if flag.default is None else flag.default} "
+            f"| {flag.owner} | {flag.help} |"
+            for flag in engine.flags
+        ]
+    return "\n".join(parts) + "\n"
+
+
 def main() -> int:
     """Write the pages, or compare them with what stands in docs/reference."""
     os.environ["COLUMNS"] = "100"
-    pages = {"cli.md": cli_page(), "metrics.md": metrics_page()}
+    pages = {"cli.md": cli_page(), "engines.md": engines_page(), "metrics.md": metrics_page()}
     if "--check" not in sys.argv:
         REFERENCE.mkdir(parents=True, exist_ok=True)
         for name, text in pages.items():
