@@ -175,7 +175,7 @@ def _died_at_start(one: Replica, owner: Supervisor) -> Exception:
     message = f"{one.process.name}: the server {one.process.death} before it was ready{quoted(tail)}"
     read = f"read {owner.pump.file(one.process.name)}; started as: {' '.join(one.process.argv)}"
     said = _advice(tail)
-    fix = f"{said}; or {read}" if said else read
+    fix = f"{said}; else {read}" if said else read
     if one.process.exit == _USAGE_ERROR:
         return ConfigError(message, fix=f"mend the arguments in the recipe: {fix}")
     return LaunchError(message, fix=fix)

@@ -187,7 +187,7 @@ def _load_failure(args: argparse.Namespace, errors: Sequence[str]) -> LaunchErro
     reason = told[0] if told else "llama.cpp gave no reason"
     return LaunchError(
         f"{args.model} cannot be served: {reason}",
-        fix="if the file is corrupted or incomplete, download it again and compare its sha256; else read the log above",
+        fix="if the file is corrupted or incomplete, download it again and compare its sha256",
     )
 
 
