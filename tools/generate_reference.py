@@ -50,8 +50,8 @@ def engines_page() -> str:
     for engine in ENGINES.values():
         parts.append(f"## {engine.name}\n\n| flag | kind | default | owner | meaning |\n|---|---|---|---|---|")
         parts += [
-            f"| `{flag.name}` | {' · '.join(flag.choices) or flag.kind} | {'' if flag.default is None else flag.default} "
-            f"| {flag.owner} | {flag.help} |"
+            f"| `{flag.name}` | {' · '.join(flag.choices) or flag.kind} "
+            f"| {'' if flag.default is None else flag.default} | {flag.owner} | {flag.help} |"
             for flag in engine.flags
         ]
     return "\n".join(parts) + "\n"
