@@ -11,8 +11,9 @@ from prony.cli.changeloginputs import add_pr_argument, add_version_arguments
 if TYPE_CHECKING:
     from prony.base.finding import Finding
     from prony.cli.changeloginputs import Inputs
+    from prony.spec.changelog.batch import Modifiers
     from prony.spec.changelog.compare import Target
-    from prony.spec.changelog.select import Masters, Modifiers
+    from prony.spec.changelog.select import Masters
 
 REFUSED = 2
 _FOR_PR = "number of the pull request whose entries these are"
@@ -222,7 +223,7 @@ def _required_masters(inputs: "Inputs") -> "Masters":
 
 
 def _modifiers(arguments: argparse.Namespace) -> "Modifiers":
-    from prony.spec.changelog.select import Modifiers
+    from prony.spec.changelog.batch import Modifiers
 
     return Modifiers(arguments.trim_conc, arguments.all_evals, arguments.evals_only)
 
@@ -291,7 +292,7 @@ def add(arguments: argparse.Namespace) -> int:
 
     source = read_source(arguments.file, str(arguments.file))
     if arguments.config_files:
-        from prony.spec.changelog.select import matching
+        from prony.spec.changelog.batch import matching
         from prony.spec.master import load_master
 
         matching(arguments.keys, [item.key for item in load_master(arguments.config_files).keys])

@@ -1,18 +1,22 @@
 """The gate: strict byte and entry rules, and everything that selection would refuse."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from prony.base.errors import ConfigError
 from prony.base.finding import Finding, Where
+from prony.spec.changelog.batch import Modifiers, check_batch, matches, near
 from prony.spec.changelog.compare import Change, Links, Target, compare, links_of
 from prony.spec.changelog.document import Document, Source, parse
 from prony.spec.changelog.entry import Entry, fault
-from prony.spec.changelog.select import Masters, Modifiers, check_batch, matches, near, select
+
+if TYPE_CHECKING:
+    from prony.spec.changelog.select import Masters
 
 _NO_MODIFIERS = Modifiers()
 
 
-def check(base: Source, head: Source, target: Target, masters: Masters | None = None) -> tuple[Finding, ...]:
+def check(base: Source, head: Source, target: Target, masters: "Masters | None" = None) -> tuple[Finding, ...]:
     """Return what the gate refuses; nothing when it accepts.
 
     target: the pull request's number, or `main` where links must be final. Without masters, keys are not looked up.
@@ -25,11 +29,12 @@ def check(base: Source, head: Source, target: Target, masters: Masters | None = 
 
 def judge(base: Source, head: Source, target: Target, links: Links) -> tuple[Change | None, tuple[Finding, ...]]:
     """Apply the strict rules alone; the change is None when a file cannot be read as entries."""
-    documents = parse(base), parse(head)
-    broken = tuple(_broken(*documents))
+    old = parse(base)
+    new = parse(head, old)
+    broken = tuple(_broken(old, new))
     if broken:
         return None, broken
-    change = compare(*documents, target, links)
+    change = compare(old, new, target, links)
     return change, tuple(item.finding for item in change.faults)
 
 
@@ -45,7 +50,7 @@ def _broken(base: Document, head: Document) -> Iterator[Finding]:
     yield from (item.finding for item in head.faults)
 
 
-def _selection_findings(change: Change, masters: Masters | None) -> Iterator[Finding]:
+def _selection_findings(change: Change, masters: "Masters | None") -> Iterator[Finding]:
     entries = tuple(entry.asked for entry in change.additions)
     file = change.head.source.file
     if not entries:
@@ -70,7 +75,9 @@ def _selection_findings(change: Change, masters: Masters | None) -> Iterator[Fin
         yield from _refused(change, masters)
 
 
-def _refused(change: Change, masters: Masters) -> Iterator[Finding]:
+def _refused(change: Change, masters: "Masters") -> Iterator[Finding]:
+    from prony.spec.changelog.select import select
+
     try:
         select([entry.asked for entry in change.additions], masters, _NO_MODIFIERS)
     except ConfigError as error:
@@ -79,7 +86,7 @@ def _refused(change: Change, masters: Masters) -> Iterator[Finding]:
         yield _from_error(rule, change.head.where(first, "append-only"), error)
 
 
-def _unknown_keys(head: Document, entry: Entry, masters: Masters) -> Iterator[Finding]:
+def _unknown_keys(head: Document, entry: Entry, masters: "Masters") -> Iterator[Finding]:
     known = list(masters.head.entries)
     where = head.where(entry)
     for name in entry.asked.config_keys:

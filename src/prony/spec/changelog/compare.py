@@ -8,7 +8,7 @@ from typing import Literal
 
 from prony.base.finding import Where
 from prony.base.units import counted
-from prony.spec.changelog.document import Document
+from prony.spec.changelog.document import Document, common_prefix
 from prony.spec.changelog.entry import Entry, Fault, fault
 
 Target = int | Literal["main", "any"]
@@ -202,18 +202,10 @@ def _raw_faults(base: Document, head: Document, additions: tuple[Entry, ...], co
 
 def _bytes_changed(base: Document, head: Document, rule: str, message: str, said: str) -> Fault:
     old, new = base.source.raw, head.source.raw
-    at = _common_prefix(old, new)
+    at = common_prefix(old, new)
     was = old[at:].split(b"\n", 1)[0].decode(errors="replace")
     return fault(rule, head.source.where(at), message, allowed="old bytes as they are in the base", fix=_RESTORE,
                  said=said, evidence=f"base at {base.source.where(at)}: {was!r}")  # fmt: skip
-
-
-def _common_prefix(old: bytes, new: bytes) -> int:
-    low, high = 0, min(len(old), len(new))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if old[:middle] == new[:middle] else (low, middle - 1)
-    return low
 
 
 def _append_faults(base: Document, head: Document, additions: tuple[Entry, ...]) -> Iterator[Fault]:

@@ -15,6 +15,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BOM = b"\xef\xbb\xbf"
 _START = "- config-keys:"
 _ENTRY = re.compile(rb"(?m)^- config-keys:[^\r\n]*\n")
+LINK_LINE = re.compile(rb"(?m)^  pr-link:[^\r\n]*")
 _CONFLICT = re.compile(rb"(?m)^(?:<{7}|>{7}|\|{7}|={7})(?=[ \n]|$)")
 _BLANK = b" \t\r\n"
 
@@ -52,9 +53,16 @@ class Document:
         """Return the bytes of an entry without the blank lines after it."""
         return self.source.raw[entry.start : entry.content_end]
 
+    def has_link_line(self, entry: Entry) -> bool:
+        """Whether an entry has its link on a line of its own, as all but odd ones have."""
+        return LINK_LINE.search(self.block(entry)) is not None
 
-def parse(source: Source) -> Document:
-    """Read a change log. Faults stand in the order in which the reference's merge tool would meet them."""
+
+def parse(source: Source, known: Document | None = None) -> Document:
+    """Read a change log. Faults stand in the order in which the reference's merge tool would meet them.
+
+    known: another version; entries of the bytes that both begin with are taken from it instead of being read again.
+    """
     faults = tuple(_byte_faults(source))
     if any(item.finding.rule != "changelog-final-newline" for item in faults):
         return Document(source, faults=faults)
@@ -62,7 +70,7 @@ def parse(source: Source) -> Document:
     node, broken = _compose(source, text)
     if broken is not None:
         return Document(source, faults=(*faults, broken))
-    found = _entries(source, text, node)
+    found = _entries(source, text, node, _shared(source, known))
     if isinstance(found, Fault):
         return Document(source, faults=(*faults, found))
     return Document(source, faults=faults) if faults else Document(source, found)
@@ -131,7 +139,25 @@ def _compose(source: Source, text: str) -> tuple[yaml.Node | None, Fault | None]
         return None, fault("yaml", where, f"not YAML: {problem}", fix="mend the syntax at that line", said=said)
 
 
-def _entries(source: Source, text: str, root: yaml.Node | None) -> tuple[Entry, ...] | Fault:
+def _shared(source: Source, known: Document | None) -> tuple[Entry, ...]:
+    """Return the entries that lie, with the line that follows them, in the common beginning of two versions."""
+    if known is None or not known.entries:
+        return ()
+    end = common_prefix(known.source.raw, source.raw)
+    # The last entry that starts in the beginning may go on behind it.
+    return tuple(entry for entry in known.entries if entry.start + len(_START) <= end)[:-1]
+
+
+def common_prefix(old: bytes, new: bytes) -> int:
+    """Return how many bytes two versions begin with alike."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if old[:middle] == new[:middle] else (low, middle - 1)
+    return low
+
+
+def _entries(source: Source, text: str, root: yaml.Node | None, shared: tuple[Entry, ...]) -> tuple[Entry, ...] | Fault:
     """Turn the composed root into entries, or say what it is instead."""
     if not isinstance(root, yaml.SequenceNode):
         return fault(
@@ -142,12 +168,16 @@ def _entries(source: Source, text: str, root: yaml.Node | None) -> tuple[Entry, 
     twice = _duplicate(source, root)
     if twice is not None:
         return twice
-    starts = sum(line.startswith(_START) for line in text.splitlines())
+    lines = text.splitlines()
+    starts = sum(line.startswith(_START) for line in lines)
     spans = _spans(source.raw)
-    if not starts == len(root.value) == len(spans):
-        return _misplaced(source, root, starts)
-    entries = []
-    for number, (node, span) in enumerate(zip(root.value, spans, strict=True), 1):
+    # A node's mark points behind the dash, on the same line.
+    odd = [node for node in root.value if not lines[node.start_mark.line].startswith(_START)]
+    if odd or not starts == len(root.value) == len(spans):
+        return _misplaced(source, root, starts, odd)
+    entries = list(shared)
+    fresh = list(zip(root.value, spans, strict=True))[len(shared) :]
+    for number, (node, span) in enumerate(fresh, len(shared) + 1):
         entry = _entry(source, number, node, span)
         if isinstance(entry, Fault):
             return entry
@@ -155,10 +185,7 @@ def _entries(source: Source, text: str, root: yaml.Node | None) -> tuple[Entry, 
     return tuple(entries)
 
 
-def _misplaced(source: Source, root: yaml.SequenceNode, starts: int) -> Fault:
-    lines = source.raw.split(b"\n")
-    odd = [node for node in root.value if not lines[node.start_mark.line].startswith(_START.encode())]
-    # A node's mark points behind the dash, on the same line.
+def _misplaced(source: Source, root: yaml.SequenceNode, starts: int, odd: list[yaml.Node]) -> Fault:
     line = odd[0].start_mark.line + 1 if odd else 1
     return fault(
         "entry-start", Where(file=source.file, line=line),

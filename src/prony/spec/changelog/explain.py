@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from prony.base.units import counted
+from prony.spec.changelog.batch import Modifiers, matches, near
 from prony.spec.changelog.buckets import fingerprint, trim
 from prony.spec.changelog.entry import ChangelogEntry
-from prony.spec.changelog.select import Ask, Masters, Modifiers, matches, near, plan, rows_of
+from prony.spec.changelog.select import Ask, Masters, plan, rows_of
 from prony.spec.compat.expand import JsonRow
 from prony.spec.compat.generate import TestConfig, test_config
 

@@ -1,13 +1,10 @@
 """Links filled in, conflicts resolved: old bytes stay, the result passes the strict rules or there is none."""
 
-import re
-
 from prony.base.errors import ConfigError
 from prony.spec.changelog.compare import Change, Links, Target, compare, links_of
-from prony.spec.changelog.document import Document, Source, parse
+from prony.spec.changelog.document import LINK_LINE, Document, Source, parse
 from prony.spec.changelog.entry import Entry, Fault
 
-_LINK = re.compile(rb"(?m)^  pr-link:[^\r\n]*")
 _MANUAL = "resolve it by hand: keep main's file and append what the pull request adds"
 
 
@@ -52,7 +49,7 @@ def with_links(document: Document, edits: list[tuple[Entry, str]]) -> bytes:
 
 def _linked(document: Document, entry: Entry, link: str) -> bytes:
     replacement = f"  pr-link: {link}".encode()
-    block, count = _LINK.subn(lambda _: replacement, document.block(entry), count=1)
+    block, count = LINK_LINE.subn(lambda _: replacement, document.block(entry), count=1)
     if count != 1:
         raise ConfigError(
             "could not locate exactly one pr-link line in a changelog entry",
