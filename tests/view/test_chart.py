@@ -9,7 +9,7 @@ from prony.base.errors import ConfigError
 from prony.base.finding import Finding
 from prony.measure.result import Measurement, Row
 from prony.view.catalogue import catalogue, select
-from prony.view.chart import Chart, ChartPoint, axis, chart
+from prony.view.chart import STANDARD, Chart, ChartPoint, axis, chart
 from prony.view.detail import detail
 from prony.view.series import series
 from prony.view.words import topology_label
@@ -150,8 +150,25 @@ def test_at_most_twelve_lines_at_first_and_the_measured_ones_among_them(shared: 
     made = chart((*rows, slow.model_copy(update={"model": model})))
     assert made.shown == 12 < len(made.series)
     assert made.series[0].line.measured
-    first = [(one.line.hardware, one.line.framework) for one in made.series[1 : made.shown]]
-    assert len(set(first)) == len(first), "the best line of each SKU and framework comes first"
+
+
+@pytest.mark.parametrize("workload", ["fixed-seq-len-1024-1024", "fixed-seq-len-1024-8192", "fixed-seq-len-8192-1024"])
+@pytest.mark.parametrize("x", ["interactivity", "e2el", "ttft"])
+def test_the_lines_shown_own_the_whole_frontier_of_all_lines(shared: Path, workload: str, x: str) -> None:
+    made = chart(select(published(shared), published(shared)[0].model, workload), x)
+    owners = {one.line.id for one in made.series if any(point.on_envelope for point in one.points)}
+    assert owners
+    assert owners <= {one.line.id for one in made.series[: made.shown]}
+
+
+def test_after_the_frontier_s_owners_comes_the_best_line_of_each_sku_and_framework(shared: Path) -> None:
+    made = [
+        chart(select(published(shared), published(shared)[0].model, "fixed-seq-len-1024-1024"), x) for x, _ in STANDARD
+    ]
+    owners = {one.line.id for chart in made for one in chart.series if any(point.on_envelope for point in one.points)}
+    others = [one.line for one in made[0].series[: made[0].shown] if one.line.id not in owners]
+    kinds = [(line.hardware, line.framework) for line in others]
+    assert len(set(kinds)) == len(kinds) > 0
 
 
 def test_lines_have_one_order_whatever_the_axes(shared: Path) -> None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from prony.base.finding import Finding
+from prony.measure.result import Measurement
 from prony.view.chart import chart
 from prony.view.table import table
 from tests.view.rows import local
@@ -39,3 +40,10 @@ def test_verdicts_and_age_travel_with_the_row() -> None:
     (row,) = table((local(1, verdicts=(verdict,)),), datetime(2027, 3, 1, tzinfo=UTC)).rows
     assert row.valid
     assert [(badge.kind, badge.rule) for badge in row.badges] == [("warn", "loop-lag"), ("stale", "")]
+
+
+def test_percentiles_with_too_few_observations_are_marked() -> None:
+    weak = Measurement(metric="ttft", stat="p99", value=1.0, n=8, supported=False)
+    strong = Measurement(metric="ttft", stat="p50", value=0.5, n=8)
+    (row,) = table((local(1, measurements=(weak, strong)),)).rows
+    assert row.unsupported == ("ttft_p99",)

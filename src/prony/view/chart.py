@@ -1,6 +1,7 @@
 """A chart: axes, lines, points, who is on which frontier. All of its maths happens here, none in a browser."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
@@ -16,6 +17,8 @@ from prony.view.words import point_label, topology_label
 
 STALE_AFTER = timedelta(days=30)
 SHOWN_AT_FIRST = 12
+# The two charts of a page: (x, y).
+STANDARD = (("interactivity", "tput_per_gpu"), ("e2el", "tput_per_gpu"))
 STATS = {
     "value": ("", ""),
     "mean": ("mean", "均值"),
@@ -77,8 +80,8 @@ class ChartSeries(Frozen):
 class Chart(Frozen):
     """Everything a page or terminal needs to draw one chart.
 
-    series: lines measured here first, then the best line of each SKU and framework, then the rest, best first;
-    the order is the same for every pair of axes. shown: how many to draw at first. not_measured: points left out since
+    series: lines measured here first, then those that own points of the frontier of all lines, most points first,
+    then the best line of each SKU and framework, then the rest, best first; the order is one for all STANDARD axes. shown: how many to draw at first. not_measured: points left out since
     a value on an axis was not measured.
     """
 
@@ -131,7 +134,7 @@ def chart(
     """
     x, y = axis(x_metric, x_stat), axis(y_metric, y_stat)
     stale_before = iso(now - STALE_AFTER) if now else ""
-    lines = _ranked(series(rows))
+    lines = _ranked(series(rows), (x, y))
     drawn = [(one.line, _points(one, x, y, stale_before)) for one in lines]
     kept = _with_envelope([(line, points) for line, points in drawn if points], x, y)
     measured_here = sum(line.measured for line, _ in kept)
@@ -216,14 +219,37 @@ def _best(values: Sequence[float], better: Better) -> float | None:
     return max(values) if better == "higher" else min(values)
 
 
-def _ranked(lines: Sequence[Series]) -> list[Series]:
+def _ranked(lines: Sequence[Series], own: tuple[Axis, Axis]) -> list[Series]:
+    """Order lines: measured here, those on the frontier of all, the best of each SKU and framework, the rest."""
     areas = {one.line.id: _area(one) for one in lines}
     by_area = sorted(lines, key=lambda one: (-areas[one.line.id], one.line.label, one.line.id))
     champions: dict[tuple[str, str], str] = {}
     for one in by_area:
         champions.setdefault((one.line.hardware, one.line.framework), one.line.id)
     best_of_kind = set(champions.values())
-    return sorted(by_area, key=lambda one: (not one.line.measured, one.line.id not in best_of_kind))
+    usual = [(axis(x), axis(y)) for x, y in STANDARD]
+    asked, expected = _owned(lines, [] if own in usual else [own]), _owned(lines, usual)
+    return sorted(
+        by_area,
+        key=lambda one: (
+            not one.line.measured,
+            -asked[one.line.id],
+            -expected[one.line.id],
+            one.line.id not in best_of_kind,
+        ),
+    )
+
+
+def _owned(lines: Sequence[Series], planes: Sequence[tuple[Axis, Axis]]) -> Counter[str]:
+    """Count each line's points on the frontiers of all lines that are not simulated."""
+    owned: Counter[str] = Counter()
+    real = [
+        (one.line.id, group) for one in lines if not one.line.simulated for group in one.groups if group.first.valid
+    ]
+    for x, y in planes:
+        points = [(group.mean(x.metric, x.stat), group.mean(y.metric, y.stat)) for _, group in real]
+        owned.update(real[index][0] for index in frontier(points, x.better, y.better))
+    return owned
 
 
 def _area(one: Series) -> float:

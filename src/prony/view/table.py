@@ -52,10 +52,14 @@ class Column(Frozen):
 
 
 class TableRow(Frozen):
-    """One row: cells in the order of the columns; None is not measured."""
+    """One row: cells in the order of the columns; None is not measured.
+
+    unsupported: columns whose percentile has too few observations behind it.
+    """
 
     key: str
     cells: tuple[Cell, ...]
+    unsupported: tuple[str, ...] = ()
     valid: bool
     badges: tuple[Badge, ...]
 
@@ -80,6 +84,7 @@ def table(rows: Sequence[Row], now: datetime | None = None) -> Table:
             TableRow(
                 key=row.key,
                 cells=tuple(_cell(row, column) for column in columns),
+                unsupported=_unsupported(row, columns),
                 valid=row.valid,
                 badges=badges((row,), stale_before),
             )
@@ -112,6 +117,11 @@ def _metric_column(key: str, stat: str) -> Column:
         en=f"{found.en}, {en}" if en else found.en,
         zh=f"{found.zh}，{zh}" if zh else found.zh,
     )
+
+
+def _unsupported(row: Row, columns: Sequence[Column]) -> tuple[str, ...]:
+    weak = {(one.metric, one.stat) for one in row.measurements if not one.supported}
+    return tuple(column.key for column in columns if (column.metric, column.stat) in weak)
 
 
 def _cell(row: Row, column: Column) -> Cell:

@@ -13,15 +13,13 @@ from prony.base.text import cell
 from prony.measure.registry import METRICS, Metric
 from prony.measure.result import Row
 from prony.view.catalogue import ModelChoice, catalogue, select
-from prony.view.chart import chart
+from prony.view.chart import STANDARD, STATS, chart
 from prony.view.detail import detail
 from prony.view.series import measured_here
 from prony.view.table import Table, table
 
 CHART_KEYS = ("model", "workload", "x", "y", "x_stat", "y_stat")
 TABLE_KEYS = ("model", "workload")
-# The page's two charts: (x, y).
-CHARTS = (("interactivity", "tput_per_gpu"), ("e2el", "tput_per_gpu"))
 
 
 class ChartAxes(Frozen):
@@ -59,7 +57,7 @@ def meta(rows: Sequence[Row], title: str, store: str, made_at: str) -> bytes:
         measured=sum(measured_here(row) for row in rows),
         made_at=made_at,
         models=catalogue(rows).models,
-        charts=tuple(ChartAxes(x=x, y=y) for x, y in CHARTS),
+        charts=tuple(ChartAxes(x=x, y=y) for x, y in STANDARD),
         metrics=METRICS,
     )
     return answer.model_dump_json().encode()
@@ -70,8 +68,8 @@ def charts(rows: Sequence[Row], query: Mapping[str, str], now: datetime | None) 
     chosen = _chosen(rows, query, CHART_KEYS)
     answer = chart(
         chosen,
-        query.get("x") or CHARTS[0][0],
-        query.get("y") or CHARTS[0][1],
+        query.get("x") or STANDARD[0][0],
+        query.get("y") or STANDARD[0][1],
         query.get("x_stat", ""),
         query.get("y_stat", ""),
         now,
@@ -113,11 +111,11 @@ def to_csv(content: Table) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     headers = [f"{column.key} ({column.unit})" if column.unit else column.key for column in content.columns]
-    writer.writerow([*headers, "valid", "verdicts", "key"])
+    writer.writerow([*headers, "unsupported", "valid", "verdicts", "key"])
     for row in content.rows:
         verdicts = "; ".join(f"{badge.rule or badge.kind}: {badge.message}" for badge in row.badges)
         cells = [cell(one) if isinstance(one, str) else one for one in row.cells]
-        writer.writerow([*cells, "yes" if row.valid else "no", cell(verdicts), row.key])
+        writer.writerow([*cells, " ".join(row.unsupported), "yes" if row.valid else "no", cell(verdicts), row.key])
     return out.getvalue()
 
 

@@ -11,6 +11,7 @@ from prony.base.clock import iso
 from prony.base.files import write_atomic
 from prony.measure.result import Row
 from prony.view.catalogue import catalogue, select
+from prony.view.chart import STANDARD
 from prony.web import api, assets
 
 # A report reads nothing but itself: no network, and modules only as the data: addresses below.
@@ -53,7 +54,7 @@ def _answers(rows: Sequence[Row], title: str, now: datetime | None) -> Iterator[
         for workload in choice.workloads:
             query = {"model": choice.model, "workload": workload.id}
             chosen = select(rows, **query)
-            for x, y in api.CHARTS:
+            for x, y in STANDARD:
                 axes = {**query, "x": x, "y": y}
                 yield api.address("/api/charts", axes), api.charts(chosen, axes, now)
             yield api.address("/api/table", query), api.rows_table(chosen, query, now)
