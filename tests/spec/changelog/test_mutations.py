@@ -16,6 +16,7 @@ from tests.conftest import optional_part
 from tests.spec.changelog import oracle
 
 MUTATIONS = int(os.environ.get("PRONY_MUTATIONS", "1000"))
+ENTRIES = int(os.environ.get("PRONY_MUTATED_ENTRIES", "9"))
 REAL = Path(__file__).resolve().parents[4] / "shared/data/inferencex/perf-changelog.yaml"
 LINK = "https://github.com/SemiAnalysisAI/InferenceX/pull/"
 seeded = settings(
@@ -23,14 +24,21 @@ seeded = settings(
 )
 
 
+class Versions(tuple[bytes, bytes]):
+    """Base and head; short where a test's arguments are shown."""
+
+    def __repr__(self) -> str:
+        return "the two versions"
+
+
 @pytest.fixture(scope="module")
-def versions() -> tuple[bytes, bytes]:
+def versions() -> Versions:
     """The end of the real file, and the same with its last two entries appended once more."""
     optional_part(REAL.exists(), "the real change log")
     blocks = REAL.read_bytes().split(b"\n- config-keys:")
-    base = b"- config-keys:" + b"\n- config-keys:".join(blocks[-9:])
+    base = b"- config-keys:" + b"\n- config-keys:".join(blocks[-ENTRIES:])
     new = (b"- config-keys:" + blocks[-2]).rstrip(b" \n") + b"\n\n- config-keys:" + blocks[-1]
-    return base, base + b"\n" + new
+    return Versions((base, base + b"\n" + new))
 
 
 spots = st.tuples(
@@ -65,7 +73,7 @@ def damaged(raw: bytes, edits: list[tuple[float, bool, str, bytes, int]], tail: 
 @given(edits=st.lists(spots, min_size=0, max_size=3), pr=st.sampled_from([None, 2685, 2707, 9999]))
 @seeded
 def test_the_gate_accepts_exactly_what_the_strict_rules_accept(
-    versions: tuple[bytes, bytes], edits: list[tuple[float, bool, str, bytes, int]], pr: int | None
+    versions: Versions, edits: list[tuple[float, bool, str, bytes, int]], pr: int | None
 ) -> None:
     base, whole = versions
     head = damaged(whole, edits, len(base) - 100)
@@ -77,7 +85,7 @@ def test_the_gate_accepts_exactly_what_the_strict_rules_accept(
 @given(edits=st.lists(spots, min_size=1, max_size=2))
 @settings(seeded, max_examples=max(100, MUTATIONS // 10))
 def test_a_repair_never_loses_an_entry_nor_touches_what_the_base_has(
-    versions: tuple[bytes, bytes], edits: list[tuple[float, bool, str, bytes, int]]
+    versions: Versions, edits: list[tuple[float, bool, str, bytes, int]]
 ) -> None:
     base, whole = versions
     head = damaged(whole, edits, len(base))
@@ -104,7 +112,7 @@ def test_a_repair_never_loses_an_entry_nor_touches_what_the_base_has(
 )
 @settings(seeded, max_examples=max(100, MUTATIONS // 5))
 def test_an_added_entry_always_passes_whatever_its_text(
-    versions: tuple[bytes, bytes], keys: list[str], description: list[str], number: int | None
+    versions: Versions, keys: list[str], description: list[str], number: int | None
 ) -> None:
     base = Source(versions[0], "log.yaml", "base")
     result = append_entry(base, NewEntry(tuple(keys), tuple(description), number))

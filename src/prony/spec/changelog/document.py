@@ -226,7 +226,10 @@ def _entry(source: Source, number: int, node: yaml.Node, span: tuple[int, int]) 
     where = Where(file=source.file, line=node.start_mark.line + 1)
     said = f"{source.label} entry {number} is not a mapping"
     if not isinstance(node, yaml.MappingNode):
-        return fault("entry", where, f"entry {number} is no mapping", allowed="fields and values", said=said)
+        return fault(
+            "entry", where, f"entry {number} is no mapping", allowed="fields and values",
+            fix="write the fields below '- config-keys:', each as 'name: value'", said=said,
+        )  # fmt: skip
     try:
         values: Any = yaml.constructor.SafeConstructor().construct_document(node)
         asked = ChangelogEntry.model_validate(values)

@@ -114,7 +114,8 @@ def explain(error: ValidationError, number: int, place: Where, item_line: int, l
     text = first["msg"].removeprefix("Value error, ")
     subject = f"'{name}': " if name else ""
     message = f"entry {number}: {subject}{text[:1].lower()}{text[1:]}"
-    return fault("field", where, message, allowed=_SHAPES.get(name, ""), fix=_FIXES.get(name, ""), said=said)
+    shape = _SHAPES.get(name, ", ".join(FIELDS))
+    return fault("field", where, message, allowed=shape, fix=_FIXES.get(name, f"write {shape}"), said=said)
 
 
 _SHAPES = {

@@ -40,13 +40,17 @@ def _told(document: Document) -> list[str]:
     return sorted(entry.signature for entry in document.entries)
 
 
+def _text(block: bytes) -> list[bytes]:
+    return [line.rstrip() for line in lines_of(block)]
+
+
 def _rebuilt(base: bytes, head: bytes) -> bytes | None:
     """Return base followed by the blocks of head that base has not, or None where base's are not all there."""
     old = [block for block in cut_blocks(base) if block.strip()]
     new = []
     position = 0
     for block in cut_blocks(head):
-        if position < len(old) and lines_of(old[position]) == lines_of(block):
+        if position < len(old) and _text(old[position]) == _text(block):
             position += 1
         elif block.strip():
             new.append(block.rstrip(b" \n") + b"\n")
