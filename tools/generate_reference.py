@@ -57,10 +57,46 @@ def engines_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def errors_page() -> str:
+    """Return the page of faulty inputs; tests compare every word of it with what the commands print."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    from tests.gate.faulty import FAULTY, MASTER, RUNNERS
+
+    parts = [
+        "# Faulty inputs and what is said about them\n",
+        "Generated from the data of the tests. Each case changes one thing in the two files at the end of this page.\n",
+        f"{len(FAULTY)} cases. Exit 2 is an error, 0 a warning.\n",
+        "| what is wrong | input | command | exit | what is printed |",
+        "|---|---|---|---|---|",
+    ]
+    parts += [
+        f"| {_cell(case.what)} | {_code(case.shown)} | `prony {_cell(' '.join(case.argv))}` | {case.exit_code} "
+        f"| {_code(case.said)} |"
+        for case in FAULTY
+    ]
+    parts += [
+        f"\n`{name}`\n\n```yaml\n{text}```" for name, text in (("master.yaml", MASTER), ("runners.yaml", RUNNERS))
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _code(text: str) -> str:
+    return "<br>".join(f"`{_cell(line.strip())}`" for line in text.splitlines() if line.strip())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 def main() -> int:
     """Write the pages, or compare them with what stands in docs/reference."""
     os.environ["COLUMNS"] = "100"
-    pages = {"cli.md": cli_page(), "engines.md": engines_page(), "metrics.md": metrics_page()}
+    pages = {
+        "cli.md": cli_page(),
+        "engines.md": engines_page(),
+        "metrics.md": metrics_page(),
+        "errors.md": errors_page(),
+    }
     if "--check" not in sys.argv:
         REFERENCE.mkdir(parents=True, exist_ok=True)
         for name, text in pages.items():

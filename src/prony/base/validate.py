@@ -50,8 +50,21 @@ def _explain(detail: ErrorDetails, kind: type[BaseModel], value: YamlMap, what: 
     field = ".".join(str(part) for part in loc)
     given = "" if isinstance(detail["input"], dict | list) else f" (given: {_short(detail['input'])})"
     subject = f"'{field}' " if field else ""
-    fix = f"mend '{name}' in line {line} of {value.file}" if name else ""
-    return ConfigError(f"{place}: {subject}{message[:1].lower()}{message[1:]}{given}", fix=fix)
+    subject_of_fix = f"'{name}' in " if isinstance(loc[-1] if loc else 0, str) else ""
+    fix = f"mend {subject_of_fix}line {line} of {value.file}"
+    return ConfigError(
+        f"{place}: {subject}{message[:1].lower()}{message[1:]}{given}", allowed=_allowed(detail), fix=fix
+    )
+
+
+def _allowed(detail: ErrorDetails) -> str:
+    """Say what a constraint allows, where its type tells; a rule's own message says it else."""
+    limits = {"gt": "above", "ge": "from", "lt": "below", "le": "up to", "min_length": "at least"}
+    context = detail.get("ctx", {})
+    bounds = " and ".join(f"{word} {context[name]}" for name, word in limits.items() if name in context)
+    kinds = {"int": "a whole number", "float": "a number", "bool": "true, false", "string": "text", "tuple": "a list"}
+    kind = next((text for start, text in kinds.items() if detail["type"].startswith(f"{start}_")), "")
+    return bounds or str(context.get("expected", "")) or kind
 
 
 def _short(value: object) -> str:

@@ -20,7 +20,8 @@ def duplicate_keys(subject: Subject) -> Iterator[Hit]:
 def duplicate_rows(subject: Subject) -> Iterator[Hit]:
     """Two search-space entries do not ask for the same job."""
     first: dict[tuple[object, ...], tuple[Key, Search]] = {}
-    for key in subject.config.keys:
+    once = {key.name: key for key in reversed(subject.config.keys)}
+    for key in (key for key in subject.config.keys if once[key.name] is key):
         for search in key.searches:
             again: dict[int, tuple[Key, Search]] = {}
             for conc in dict.fromkeys(search.entry.concurrencies()):

@@ -12,7 +12,7 @@ from prony.base.validate import faults, line_at
 from prony.base.yamldoc import YamlMap, parse_yaml
 from prony.spec.master import MasterEntry, MasterKey, MultiNode, SingleNode, read_master
 from prony.spec.matrix import SearchEntry
-from prony.spec.runners import Runners, read_runners
+from prony.spec.runners import Runners, RunnersFile, read_runners
 
 
 class LintFinding(Finding):
@@ -63,7 +63,7 @@ class Key:
 class Config:
     """What could be read of some master files and a runners file, and the findings about the rest.
 
-    names: every key, valid or not. unreadable: files that are no YAML.
+    names: every key, valid or not. unreadable: masters that are no YAML, and a runners file with any fault.
     """
 
     keys: tuple[Key, ...]
@@ -93,10 +93,7 @@ def file_source(path: Path) -> Source:
 
 
 def read_config(masters: Sequence[Source], runners: Source) -> Config:
-    """Read master files and runners; never raises for what stands in the masters.
-
-    Raises ConfigError with file:line when the runners file is not valid.
-    """
+    """Read master files and runners; what is wrong with them becomes findings."""
     keys: list[Key] = []
     findings: list[LintFinding] = []
     names: list[str] = []
@@ -115,8 +112,21 @@ def read_config(masters: Sequence[Source], runners: Source) -> Config:
             key, found = _read_key(document, name)
             keys += [key] if key else []
             findings += found
-    known = read_runners(parse_yaml(runners.text, runners.name))
-    return Config(tuple(keys), known, tuple(findings), tuple(names), tuple(unreadable))
+    known, found = _read_runners(runners)
+    unreadable += [] if known else [runners.name]
+    findings += found
+    return Config(tuple(keys), known or Runners(labels=()), tuple(findings), tuple(names), tuple(unreadable))
+
+
+def _read_runners(source: Source) -> tuple[Runners | None, list[LintFinding]]:
+    noted: list[ConfigError] = []
+    try:
+        document = parse_yaml(source.text, source.name, noted)
+    except ConfigError as error:
+        return None, [finding_of(error, source.name, "yaml")]
+    findings = [finding_of(error, source.name, _yaml_rule(error)) for error in noted]
+    findings += [finding_of(fault, source.name, "schema") for fault in faults(RunnersFile, document, "runners")]
+    return (None if findings else read_runners(document)), findings
 
 
 def _yaml_rule(error: ConfigError) -> str:

@@ -1,5 +1,6 @@
 """The lint rules that look at one key or one search-space entry at a time."""
 
+import difflib
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -45,7 +46,9 @@ def unknown_runner(key: Key, subject: Subject) -> Iterator[Hit]:
         return
     hardware_only = any(item.name == name for item in runners.without_nodes)
     message = f"runner '{name}' has hardware facts but no nodes" if hardware_only else f"runner '{name}' is not a label"
-    yield Hit(key.name, key.at("runner"), message, allowed=", ".join(labels))
+    close = difflib.get_close_matches(name, labels, n=1)
+    fix = f"write '{close[0]}', if that is meant" if close else ""
+    yield Hit(key.name, key.at("runner"), message, allowed=", ".join(labels), fix=fix)
 
 
 def unsorted_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
@@ -147,12 +150,15 @@ def topology_too_large(key: Key, search: Search, subject: Subject) -> Iterator[H
 
 def dram_budget(key: Key, search: Search, subject: Subject) -> Iterator[Hit]:
     """A share of the host memory can be computed wherever KV blocks go to DRAM."""
+    runners, name = subject.config.runners, key.entry.runner
     if search.scenario != "agentic-coding" or getattr(search.entry, "kv_offloading", None) != "dram":
         return
-    dram, pool = DramBudget(subject.config.runners), search.entry.topology().pools[0]
+    if name not in {label.name for label in runners.labels}:  # said once, by runner-unknown
+        return
+    dram, pool = DramBudget(runners), search.entry.topology().pools[0]
     budget = dram.multi if key.entry.multinode else dram.single
     try:
-        budget(key.entry.runner, pool.tp * pool.pp * pool.pcp, search.dram_utilization or 1)
+        budget(name, pool.tp * pool.pp * pool.pcp, search.dram_utilization or 1)
     except ConfigError as error:
         message = f"no DRAM budget: {error.message[:1].lower()}{error.message[1:]}"
         yield Hit(key.name, search.where, message, allowed=error.allowed, fix=error.fix)

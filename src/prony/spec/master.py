@@ -173,7 +173,11 @@ def read_master(document: YamlMap) -> tuple[MasterKey, ...]:
         if "*" in key:
             raise ConfigError(f"{where}: key '{key}' contains '*'", fix="wildcards belong into selections, not names")
         if not isinstance(value, YamlMap):
-            raise ConfigError(f"{where} {key}: must be a mapping", allowed="image, model, model-prefix, precision, …")
+            raise ConfigError(
+                f"{where} {key}: must be a mapping",
+                allowed="image, model, model-prefix, precision, …",
+                fix="write its fields",
+            )
         keys.append(MasterKey(key=key, where=where, entry=_entry(key, value)))
     return tuple(keys)
 
@@ -182,7 +186,9 @@ def _entry(key: str, value: YamlMap) -> MasterEntry:
     multinode = value.get("multinode", False)
     if not isinstance(multinode, bool):
         line = value.lines["multinode"]
-        raise ConfigError(f"{value.file}:{line} {key}: 'multinode' is {multinode!r}", allowed="true, false")
+        raise ConfigError(
+            f"{value.file}:{line} {key}: 'multinode' is {multinode!r}", allowed="true, false", fix="write true or false"
+        )
     if multinode:
         return validate(MultiNode, value, key)
     return validate(SingleNode, value, key)

@@ -54,7 +54,9 @@ class Runners(Frozen):
         )
 
 
-class _File(Frozen):
+class RunnersFile(Frozen):
+    """A runners file as written."""
+
     labels: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]]
     hardware: dict[str, Hardware] = Field(default_factory=dict)
 
@@ -67,7 +69,7 @@ def load_runners(path: Path) -> Runners:
 
 def read_runners(document: YamlMap) -> Runners:
     """Validate a runners document. Raises ConfigError with file:line."""
-    content = validate(_File, document, "runners")
+    content = validate(RunnersFile, document, "runners")
     labels = tuple(
         RunnerLabel(
             name=name,
