@@ -1,7 +1,7 @@
 """Links filled in, conflicts resolved: old bytes stay, the result passes the strict rules or there is none."""
 
 from prony.base.errors import ConfigError
-from prony.spec.changelog.compare import Change, Links, Target, compare, links_of
+from prony.spec.changelog.compare import Change, Target, compare, links_of
 from prony.spec.changelog.document import LINK_LINE, Document, Source, parse
 from prony.spec.changelog.entry import Entry, Fault
 
@@ -11,10 +11,12 @@ _MANUAL = "resolve it by hand: keep main's file and append what the pull request
 def canonicalize(base: Source, head: Source, number: int) -> bytes:
     """Return head with the pull request's address in place of placeholders of appended entries. Raises ConfigError."""
     links = links_of(base.raw)
-    change = _sound(base, head, number, links)
+    old = _readable(base)
+    change = _passed(compare(old, _readable(head, old), number, links))
     edits = [(entry, links.of(number)) for entry in change.additions if entry.link != links.of(number)]
     result = with_links(change.head, edits)
-    _sound(base, Source(result, head.file, "prepared perf-changelog.yaml"), number, links)
+    prepared = Source(result, head.file, "prepared perf-changelog.yaml")
+    _passed(compare(old, _readable(prepared, old), number, links))
     return result
 
 
@@ -25,7 +27,8 @@ def resolve(base: Source, ours: Source, theirs: Source, number: int | None) -> b
     """
     links = links_of(base.raw)
     target: Target = "any" if number is None else number
-    old, mine, main = _readable(base), _readable(ours), _readable(theirs)
+    old = _readable(base)
+    mine, main = _readable(ours, old), _readable(theirs, old)
     change = _passed(compare(old, mine, target, links))
     if change.additions:
         result = _append(change, main, None if number is None else links.of(number))
@@ -35,7 +38,8 @@ def resolve(base: Source, ours: Source, theirs: Source, number: int | None) -> b
         raise ConfigError(
             "the PR has no appended entry or pr-link correction to preserve", fix="take main's file as it is"
         )
-    _passed(compare(main, _readable(Source(result, theirs.file, "resolved perf-changelog.yaml")), target, links))
+    resolved = Source(result, theirs.file, "resolved perf-changelog.yaml")
+    _passed(compare(main, _readable(resolved, main), target, links))
     return result
 
 
@@ -58,15 +62,11 @@ def _linked(document: Document, entry: Entry, link: str) -> bytes:
     return block
 
 
-def _readable(source: Source) -> Document:
-    document = parse(source)
+def _readable(source: Source, known: Document | None = None) -> Document:
+    document = parse(source, known)
     if document.faults:
         raise _refusal(document.faults[0])
     return document
-
-
-def _sound(base: Source, head: Source, target: Target, links: Links) -> Change:
-    return _passed(compare(_readable(base), _readable(head), target, links))
 
 
 def _passed(change: Change) -> Change:
