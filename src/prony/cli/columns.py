@@ -7,8 +7,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from prony.base.text import printable
-from prony.cli.console import make_console
+from prony.cli.console import make_console, shown
 
 _GAP = 2
 Cell = str | Text
@@ -62,7 +61,7 @@ def print_table(columns: Sequence[Column], lines: Sequence[Sequence[Cell]]) -> N
 
 
 def _text(cell: Cell) -> Text:
-    return cell if isinstance(cell, Text) else Text(printable(cell).replace("\n", " "))
+    return cell if isinstance(cell, Text) else Text(shown(cell).replace("\n", " "))
 
 
 def _kept(columns: Sequence[Column], natural: Sequence[int], same: Sequence[bool], width: int) -> list[int]:

@@ -52,7 +52,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     evals.add_argument("--evals-only", action="store_true")
     parser.add_argument("--all-evals", action="store_true")
     parser.add_argument("--runner-node-filter")
-    parser.add_argument("--scenario-type", nargs="+", choices=_SCENARIOS)
+    parser.add_argument("--scenario-type", nargs="+", choices=_SCENARIOS, metavar="KIND")
     parser.add_argument("--seq-lens", nargs="+", choices=("1k1k", "8k1k"))
 
 
@@ -69,9 +69,11 @@ def _run(
     except PronyError as error:
         say(f"prony: {error}", sys.stderr)
         return 1
+    import gc
     import json
 
     print_data(json.dumps(found) + "\n")
+    gc.freeze()  # the process ends here: nothing is gained by walking thousands of rows once more
     return 0
 
 

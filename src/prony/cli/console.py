@@ -1,19 +1,30 @@
 """What is printed: foreign text stays text. Every command prints through this module."""
 
+import re
 import sys
 from typing import TYPE_CHECKING, TextIO
 
 from prony.base.text import printable
+from prony.cli.arguments import as_typed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _PIPE_WIDTH = 10_000
+_THOUSANDS = re.compile("(?<=\\d)\u2009(?=\\d)")
 
 
 def say(text: object = "", file: TextIO | None = None) -> None:
     """Print text at once, whatever it holds: no control character of it reaches the terminal."""
-    print(printable(str(text)), file=file or sys.stdout, flush=True)
+    stream = file or sys.stdout
+    print(shown(str(text), stream), file=stream, flush=True)
+
+
+def shown(text: str, stream: TextIO | None = None) -> str:
+    """Return text as it is printed: it steers no terminal, its prony commands can be typed here, and who reads a pipe
+    gets numbers without spaces in them."""
+    stream = stream or sys.stdout
+    return as_typed(printable(text if stream.isatty() else _THOUSANDS.sub("", text)))
 
 
 def print_data(text: str) -> None:

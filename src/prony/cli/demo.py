@@ -18,8 +18,12 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def demo(_arguments: argparse.Namespace) -> int:
     """Run the local example. Raises LaunchError when its parts are not installed."""
+    from prony.base.errors import LaunchError
     from prony.cli.main import build_parser
+    from prony.cli.parts import install, missing
 
+    if lacking := missing():
+        raise LaunchError(f"not installed: {' and '.join(part.what for part in lacking)}", fix=install())
     arguments = build_parser().parse_args(["run", str(example("local") / "master.yaml")])
     code: int = arguments.run(arguments)
     return code

@@ -22,14 +22,14 @@ class Noun(Protocol):
 NOUNS = ("run", "demo", "check", "lint", "matrix", "changelog", "job", "results", "report", "serve")
 
 
-def build_parser() -> "argparse.ArgumentParser":
-    """Return the whole command line; handlers import what they need only when they run."""
-    import argparse
+def build_parser(nouns_wanted: "Sequence[str]" = NOUNS) -> "argparse.ArgumentParser":
+    """Return the command line of some nouns; handlers import what they need only when they run."""
     import importlib
 
     from prony import __version__
+    from prony.cli.arguments import Parser
 
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="prony",
         description="Continuous benchmarking for LLM inference serving.",
         epilog="Exit codes: 0 done, 2 your configuration, 3 the launch or the output, 4 a result is not valid, "
@@ -37,7 +37,7 @@ def build_parser() -> "argparse.ArgumentParser":
     )
     parser.add_argument("--version", action="version", version=f"prony {__version__}")
     nouns = parser.add_subparsers(dest="noun", metavar="COMMAND", title="commands")
-    for name in NOUNS:
+    for name in nouns_wanted:
         module: Noun = importlib.import_module(f"prony.cli.{name}")
         module.add_parser(nouns)
     return parser
@@ -59,7 +59,9 @@ def _dispatch(argv: "Sequence[str] | None") -> int:
     from prony.cli.console import say
 
     try:
-        arguments = build_parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else argv
+        named = words[:1] if words and words[0] in NOUNS else NOUNS  # one noun never needs the others' modules
+        arguments = build_parser(named).parse_args(words)
         if arguments.noun is None:
             from prony.cli.welcome import welcome
 

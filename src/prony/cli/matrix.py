@@ -36,10 +36,9 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runners", nargs="+", metavar="LABEL", help="only keys of these runner labels; globs")
-    parser.add_argument(
-        "--nodes", nargs="+", metavar="NODE", help="one point per node that matches; globs"
-    )
-    parser.add_argument("--scenarios", nargs="+", choices=("fixed-seq-len", "agentic-coding"))
+    parser.add_argument("--nodes", nargs="+", metavar="NODE", help="one point per node that matches; globs")
+    kinds = ("fixed-seq-len", "agentic-coding")
+    parser.add_argument("--scenarios", nargs="+", choices=kinds, metavar="KIND", help=" or ".join(kinds))
     parser.add_argument("--min-conc", type=whole(1), metavar="N", help="drop lower concurrencies")
     parser.add_argument("--max-conc", type=whole(1), metavar="N", help="drop higher concurrencies")
     parser.add_argument(

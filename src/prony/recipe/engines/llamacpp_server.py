@@ -71,7 +71,7 @@ def _engine() -> ModuleType:
     try:
         import xllamacpp  # heavy, and an extra
     except ImportError as error:
-        raise LaunchError(f"the package xllamacpp is not there ({error})", fix="pip install 'prony[local]'") from None
+        raise LaunchError(f"the package xllamacpp is not there ({error})", fix="pip install xllamacpp") from None
     return xllamacpp  # type: ignore[no-any-return]
 
 
