@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from prony.base.finding import Finding
 from prony.measure.result import Row
-from prony.store.store import open_store
+from prony.store.store import Selection, open_store
 from prony.web.report import write_report
 from tests.view.rows import local, locals_with_repeats, published
 
@@ -68,7 +68,7 @@ def server(store: Path) -> Iterator[str]:
 def report(rows: tuple[Row, ...], tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a report on disk."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(rows, path, "Prony", NOW)
+    write_report(Selection(rows, ()), path, "Prony", NOW)
     return path.as_uri()
 
 

@@ -9,7 +9,9 @@ import pytest
 from starlette.applications import Starlette
 
 from prony.base.errors import LaunchError
-from prony.measure.result import Row
+from prony.base.finding import Finding
+from prony.measure.result import Measurement, Row
+from prony.store.store import Selection, open_store
 from prony.view.chart import chart
 from prony.web import assets
 from prony.web.app import create_app
@@ -20,7 +22,7 @@ ROWS = locals_with_repeats()
 
 
 def app(rows: tuple[Row, ...] = ROWS) -> Starlette:
-    return create_app(lambda: rows, store="prony-out/store.db", now=lambda: NOW)
+    return create_app(lambda: Selection(rows, ()), store="prony-out/store.db", now=lambda: NOW)
 
 
 async def answer(application: Starlette, path: str, **headers: str) -> httpx.Response:
@@ -113,7 +115,7 @@ def test_a_foreign_host_name_is_refused_so_that_rebinding_reads_nothing() -> Non
 def test_a_store_that_cannot_be_read_says_so() -> None:
     import asyncio
 
-    def broken() -> tuple[Row, ...]:
+    def broken() -> Selection:
         raise LaunchError("store.db: disk I/O error", fix="check the disk")
 
     response = asyncio.run(answer(create_app(broken), "/api/meta"))
@@ -135,5 +137,31 @@ def test_without_the_browser_library_the_server_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr(assets, "STATIC", tmp_path)
     with pytest.raises(LaunchError, match=r"d3\.min\.js") as fault:
-        create_app(lambda: ())
+        create_app(lambda: Selection((), ()))
     assert "make setup" in fault.value.fix
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    import asyncio
+
+    fault = Finding(rule="store/unreadable", severity="error", message="result abc version 1 cannot be read: x")
+    told = asyncio.run(answer(create_app(lambda: Selection(ROWS, (fault,))), "/api/meta")).json()
+    assert (told["rows"], told["unreadable"]) == (len(ROWS), [fault.message])
+
+
+def test_a_row_tells_its_earlier_versions(tmp_path: Path) -> None:
+    import asyncio
+
+    values = (
+        local(1, measurements=(Measurement(metric="tput_per_gpu", stat="value", value=v),)) for v in (91.0, 151.0)
+    )
+    with open_store(tmp_path / "store.db") as store:
+        for row in values:
+            store.add([row.model_copy(update={"key": "a" * 64})], "test")
+        application = create_app(store.select, versions=store.versions)
+        told = asyncio.run(answer(application, f"/api/rows/{'a' * 64}")).json()
+    assert [(one["version"], one["value"], one.get("shown")) for one in told["versions"]] == [
+        (1, 91.0, False),
+        (2, 151.0, True),
+    ]
+    assert told["main"]["unit"] == "tok/s/GPU"

@@ -9,6 +9,7 @@ from typing import TypedDict
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from prony.store.store import Selection
 from prony.web.report import write_report
 from tests.web.conftest import NOW
 
@@ -280,7 +281,7 @@ def test_the_report_opens_from_disk_without_a_network(browser: Browser, report: 
 
 
 def test_an_empty_report_says_why_and_what_to_type(page: Page, tmp_path: Path) -> None:
-    write_report((), tmp_path / "empty.html", "Prony", NOW)
+    write_report(Selection((), ()), tmp_path / "empty.html", "Prony", NOW)
     page.goto((tmp_path / "empty.html").as_uri())
     expect(page.get_by_test_id("empty")).to_contain_text("prony run CONFIG")
     expect(page.get_by_test_id("empty")).to_contain_text("store without rows")

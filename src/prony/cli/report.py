@@ -24,8 +24,9 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the report and say where it is."""
+    """Write the report and say where it is. Raises ConfigError when there is nothing to report."""
     from prony.base.clock import SystemClock
+    from prony.base.errors import ConfigError
     from prony.base.files import make_folder
     from prony.base.units import counted
     from prony.cli.console import say
@@ -33,12 +34,17 @@ def run(arguments: argparse.Namespace) -> int:
     from prony.web.report import write_report
 
     with open_store(arguments.store, create=False) as store:
-        selected = store.select()
+        selected, versions = store.select(), store.versions()
     rows = selected.rows
     for one in selected.unreadable:
         say(f"prony: {one}", file=sys.stderr)
+    if not rows:
+        raise ConfigError(
+            f"{arguments.store}: no results yet" if not selected.unreadable else f"{arguments.store}: none is readable",
+            fix="measure with: prony run CONFIG   or import with: prony results import FILE",
+        )
     if arguments.out == DEFAULT_OUT:
         make_folder(DEFAULT_OUT.parent)
-    write_report(rows, arguments.out, arguments.title, SystemClock().wall())
+    write_report(selected, arguments.out, arguments.title, SystemClock().wall(), versions)
     say(f"{arguments.out}: {counted(len(rows), 'row')}; open it in a browser")
     return 0

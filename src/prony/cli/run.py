@@ -28,7 +28,6 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "  prony run examples/local/master.yaml\n"
         "  prony run examples/local/master.yaml --keys '*-draft' --out prony-out/draft\n"
         "  prony run examples/local/master.yaml --resume",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_config_arguments(parser)
     add_plan_arguments(parser)
@@ -148,11 +147,12 @@ def _kept(out: Path, place: str, faults: "list[PronyError]") -> "Sequence[Row] |
 def _reported(rows: "Sequence[Row]", out: Path, faults: "list[PronyError]") -> list[str]:
     """Write the report and return where it is; nothing when it cannot be written."""
     from prony.base.clock import SystemClock
+    from prony.store.store import Selection
     from prony.web.report import write_report
 
     report = out / "report.html"
     try:
-        write_report(rows, report, title=f"Prony: {out.resolve().name}", now=SystemClock().wall())
+        write_report(Selection(tuple(rows), ()), report, title=f"Prony: {out.resolve().name}", now=SystemClock().wall())
     except PronyError as fault:
         faults.append(fault)
         return []

@@ -39,7 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     with open_store(arguments.store, create=False) as store, listen(arguments) as listener:
         local = arguments.host in LOOPBACK
-        app = create_app(store.rows, store=str(arguments.store), allowed_hosts=LOOPBACK if local else ("*",))
+        hosts = LOOPBACK if local else ("*",)
+        app = create_app(store.select, versions=store.versions, store=str(arguments.store), allowed_hosts=hosts)
         host, port = (f"[{arguments.host}]" if ":" in arguments.host else arguments.host), listener.getsockname()[1]
 
         class Server(uvicorn.Server):

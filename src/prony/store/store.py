@@ -58,6 +58,17 @@ class Selection:
     unreadable: tuple[Finding, ...]
 
 
+@dataclass(frozen=True)
+class StoredVersion:
+    """One version of a row as the store keeps it. row: None when it cannot be read; stored_at: ISO 8601 UTC."""
+
+    key: str
+    version: int
+    shown: bool
+    stored_at: str
+    row: Row | None
+
+
 EVERYTHING = RowFilter()
 
 
@@ -195,6 +206,19 @@ class Store:
         query = sa.select(*columns).where(results.c.key == key).order_by(results.c.version)
         with self._reading() as connection:
             return _read(connection.execute(query)).rows
+
+    def versions(self, key: str = "") -> tuple[StoredVersion, ...]:
+        """Return all versions of one row, or of every row that has several, by key and oldest first."""
+        several = sa.select(results.c.key).group_by(results.c.key).having(sa.func.count() > 1)
+        wanted = results.c.key == key if key else results.c.key.in_(several)
+        columns = results.c.key, results.c.version, results.c.latest, receipts.c.at, results.c.row
+        query = sa.select(*columns).join(receipts, receipts.c.id == results.c.receipt_id)
+        with self._reading() as connection:
+            lines = connection.execute(query.where(wanted).order_by(results.c.key, results.c.version)).all()
+        return tuple(
+            StoredVersion(own, version, shown, at, next(iter(_read([(own, version, text)]).rows), None))
+            for own, version, shown, at, text in lines
+        )
 
     def findings(self) -> tuple[Finding, ...]:
         """Return everything that ingests found, oldest first."""

@@ -81,8 +81,8 @@ class Chart(Frozen):
     """Everything a page or terminal needs to draw one chart.
 
     series: lines measured here first, then those that own points of the frontier of all lines, most points first,
-    then the best line of each SKU and framework, then the rest, best first; the order is one for all STANDARD axes. shown: how many to draw at first. not_measured: points left out since
-    a value on an axis was not measured.
+    then the best line of each SKU and framework, then the rest, best first; the order is one for all STANDARD axes.
+    shown: how many to draw at first. not_measured: points left out since a value on an axis was not measured.
     """
 
     x: Axis

@@ -8,12 +8,14 @@ from urllib.parse import quote, urlencode
 
 from prony import __version__
 from prony.base.errors import ConfigError
+from prony.base.finding import Finding
 from prony.base.model import Frozen
 from prony.base.text import cell
 from prony.measure.registry import METRICS, Metric
 from prony.measure.result import Row
+from prony.store.store import StoredVersion
 from prony.view.catalogue import ModelChoice, catalogue, select
-from prony.view.chart import STANDARD, STATS, chart
+from prony.view.chart import STANDARD, chart
 from prony.view.detail import detail
 from prony.view.series import measured_here
 from prony.view.table import Table, table
@@ -41,14 +43,15 @@ class Meta(Frozen):
     models: tuple[ModelChoice, ...]
     charts: tuple[ChartAxes, ...]
     metrics: tuple[Metric, ...]
+    unreadable: tuple[str, ...] = ()
 
 
 class UnknownRowError(ConfigError):
     """A row key that the store does not hold."""
 
 
-def meta(rows: Sequence[Row], title: str, store: str, made_at: str) -> bytes:
-    """Answer /api/meta."""
+def meta(rows: Sequence[Row], title: str, store: str, made_at: str, unreadable: Sequence[Finding] = ()) -> bytes:
+    """Answer /api/meta. unreadable: what of the store cannot be read."""
     answer = Meta(
         prony_version=__version__,
         title=title,
@@ -59,6 +62,7 @@ def meta(rows: Sequence[Row], title: str, store: str, made_at: str) -> bytes:
         models=catalogue(rows).models,
         charts=tuple(ChartAxes(x=x, y=y) for x, y in STANDARD),
         metrics=METRICS,
+        unreadable=tuple(finding.message for finding in unreadable),
     )
     return answer.model_dump_json().encode()
 
@@ -87,11 +91,11 @@ def table_csv(rows: Sequence[Row], query: Mapping[str, str], now: datetime | Non
     return to_csv(table(_chosen(rows, query, TABLE_KEYS), now)).encode()
 
 
-def row_detail(rows: Sequence[Row], key: str, now: datetime | None) -> bytes:
+def row_detail(rows: Sequence[Row], key: str, now: datetime | None, versions: Sequence[StoredVersion] = ()) -> bytes:
     """Answer /api/rows/{key}; a field that is absent has its default value. Raises UnknownRowError."""
     for row in rows:
         if row.key == key:
-            return detail(row, now).model_dump_json(exclude_defaults=True).encode()
+            return detail(row, now, versions).model_dump_json(exclude_defaults=True).encode()
     raise UnknownRowError(
         f"no row has the key '{key}'",
         allowed="a key that /api/table lists",

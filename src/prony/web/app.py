@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -18,11 +17,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prony.base.clock import SystemClock, iso
-from prony.base.errors import ConfigError, PronyError
+from prony.base.errors import ConfigError, LaunchError, PronyError
 from prony.measure.result import Row
+from prony.store.store import Selection, StoredVersion
 from prony.web import api, assets
 
-LoadRows = Callable[[], tuple[Row, ...]]
+Load = Callable[[], Selection]
+LoadVersions = Callable[[str], tuple[StoredVersion, ...]]
 Answer = Callable[[Sequence[Row], Mapping[str, str], datetime | None], bytes]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -38,8 +39,9 @@ HEADERS = {
 
 
 def create_app(
-    load_rows: LoadRows,
+    load: Load,
     *,
+    versions: LoadVersions = lambda _: (),
     title: str = "Prony",
     store: str = "",
     allowed_hosts: Sequence[str] = LOOPBACK,
@@ -47,18 +49,18 @@ def create_app(
 ) -> Starlette:
     """Return the application. Raises LaunchError when the page's browser library is missing.
 
-    load_rows is called for each request, off the event loop, and may block. store: its name for people. allowed_hosts:
-    Host headers that are answered ("*" for all), so that a foreign page cannot read a loopback server by rebinding DNS.
+    load is called for each request, off the event loop, and may block; versions(key) for each card of a row.
+    store: its name for people. allowed_hosts: Host headers that are answered ("*" for all), so that a foreign page cannot read a loopback server by rebinding DNS.
     """
     assets.text(assets.D3)
     routes = [
         Route("/", _page),
         Route("/healthz", _health),
-        Route("/api/meta", _endpoint(load_rows, now, partial(_meta, title=title, store=store))),
-        Route("/api/charts", _endpoint(load_rows, now, api.charts)),
-        Route("/api/table", _endpoint(load_rows, now, api.rows_table)),
-        Route("/api/table.csv", _endpoint(load_rows, now, api.table_csv, "text/csv; charset=utf-8")),
-        Route("/api/rows/{key}", _row_endpoint(load_rows, now)),
+        Route("/api/meta", _meta_endpoint(load, now, title, store)),
+        Route("/api/charts", _endpoint(load, now, api.charts)),
+        Route("/api/table", _endpoint(load, now, api.rows_table)),
+        Route("/api/table.csv", _endpoint(load, now, api.table_csv, "text/csv; charset=utf-8")),
+        Route("/api/rows/{key}", _row_endpoint(load, versions, now)),
         Mount("/static", StaticFiles(directory=assets.STATIC)),
     ]
     return Starlette(
@@ -95,40 +97,43 @@ async def _health(_: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-def _meta(rows: Sequence[Row], query: Mapping[str, str], now: datetime | None, *, title: str, store: str) -> bytes:
-    for key in query:
-        raise ConfigError(f"'{key}' is not a query key here", allowed="none")
-    return api.meta(rows, title, store, iso(now) if now else "")
+def _meta_endpoint(load: Load, now: Callable[[], datetime], title: str, store: str) -> Endpoint:
+    def meta(selected: Selection, query: Mapping[str, str]) -> bytes:
+        for key in query:
+            raise ConfigError(f"'{key}' is not a query key here", allowed="none")
+        return api.meta(selected.rows, title, store, iso(now()), selected.unreadable)
 
-
-def _endpoint(
-    load_rows: LoadRows, now: Callable[[], datetime], answer: Answer, media: str = "application/json"
-) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        return await _answer(request, load_rows, lambda rows: answer(rows, request.query_params, now()), media)
+        return await _answer(request, load, lambda selected: meta(selected, request.query_params), "application/json")
 
     return endpoint
 
 
-def _row_endpoint(load_rows: LoadRows, now: Callable[[], datetime]) -> Endpoint:
+def _endpoint(load: Load, now: Callable[[], datetime], answer: Answer, media: str = "application/json") -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return await _answer(request, load, lambda found: answer(found.rows, request.query_params, now()), media)
+
+    return endpoint
+
+
+def _row_endpoint(load: Load, versions: LoadVersions, now: Callable[[], datetime]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         key = request.path_params["key"]
-        return await _answer(request, load_rows, lambda rows: api.row_detail(rows, key, now()), "application/json")
+        return await _answer(
+            request, load, lambda found: api.row_detail(found.rows, key, now(), versions(key)), "application/json"
+        )
 
     return endpoint
 
 
-async def _answer(
-    request: Request, load_rows: LoadRows, make: Callable[[tuple[Row, ...]], bytes], media: str
-) -> Response:
+async def _answer(request: Request, load: Load, make: Callable[[Selection], bytes], media: str) -> Response:
     try:
-        rows = await run_in_threadpool(load_rows)
-    except PronyError as error:
-        return _fault(503, error)
-    try:
-        return _tagged(request, await run_in_threadpool(make, rows), media)
+        selected = await run_in_threadpool(load)
+        return _tagged(request, await run_in_threadpool(make, selected), media)
     except api.UnknownRowError as error:
         return _fault(404, error)
+    except LaunchError as error:
+        return _fault(503, error)
     except ConfigError as error:
         return _fault(400, error)
 

@@ -3,13 +3,14 @@
 import base64
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from prony.base.clock import iso
 from prony.base.files import write_atomic
-from prony.measure.result import Row
+from prony.store.store import Selection, StoredVersion
 from prony.view.catalogue import catalogue, select
 from prony.view.chart import STANDARD
 from prony.web import api, assets
@@ -22,15 +23,24 @@ _CSP = (
 _IMPORT = re.compile(r'(\bfrom\s+)"\./([\w-]+\.js)"')
 
 
-def write_report(rows: Sequence[Row], path: Path, title: str, now: datetime | None = None) -> None:
+def write_report(
+    selection: Selection,
+    path: Path,
+    title: str,
+    now: datetime | None = None,
+    versions: Sequence[StoredVersion] = (),
+) -> None:
     """Write rows as one HTML file, whole or not at all. Raises LaunchError when the disk refuses or d3 is missing.
 
-    now: the moment of writing; rows older than 30 days are marked stale by it. Without it nothing is.
+    now: the moment of writing; rows older than 30 days are marked stale by it. Without it nothing is. versions: of the
+    rows that have several, for their cards.
     """
-    write_atomic(path, render_report(rows, title, now).encode())
+    write_atomic(path, render_report(selection, title, now, versions).encode())
 
 
-def render_report(rows: Sequence[Row], title: str, now: datetime | None = None) -> str:
+def render_report(
+    selection: Selection, title: str, now: datetime | None = None, versions: Sequence[StoredVersion] = ()
+) -> str:
     """Return the text of the report. Raises LaunchError when the page's browser library is missing."""
     page = assets.text("index.html")
     for marked, replacement in (
@@ -40,7 +50,10 @@ def render_report(rows: Sequence[Row], title: str, now: datetime | None = None) 
         ),
         ('<link rel="stylesheet" href="static/style.css">', f"<style>{assets.text('style.css')}</style>"),
         ('<script defer src="static/vendor/d3.min.js"></script>', _script("text/javascript", assets.text(assets.D3))),
-        ('<script type="module" src="static/main.js"></script>', _modules() + _payload(_answers(rows, title, now))),
+        (
+            '<script type="module" src="static/main.js"></script>',
+            _modules() + _payload(_answers(selection, title, now, versions)),
+        ),
     ):
         if page.count(marked) != 1:
             raise ValueError(f"index.html must hold {marked!r} once")
@@ -48,8 +61,14 @@ def render_report(rows: Sequence[Row], title: str, now: datetime | None = None) 
     return page
 
 
-def _answers(rows: Sequence[Row], title: str, now: datetime | None) -> Iterator[tuple[str, bytes]]:
-    yield "/api/meta", api.meta(rows, title, "", iso(now) if now else "")
+def _answers(
+    selection: Selection, title: str, now: datetime | None, versions: Sequence[StoredVersion]
+) -> Iterator[tuple[str, bytes]]:
+    rows = selection.rows
+    by_key: defaultdict[str, list[StoredVersion]] = defaultdict(list)
+    for one in versions:
+        by_key[one.key].append(one)
+    yield "/api/meta", api.meta(rows, title, "", iso(now) if now else "", selection.unreadable)
     for choice in catalogue(rows).models:
         for workload in choice.workloads:
             query = {"model": choice.model, "workload": workload.id}
@@ -60,7 +79,7 @@ def _answers(rows: Sequence[Row], title: str, now: datetime | None) -> Iterator[
             yield api.address("/api/table", query), api.rows_table(chosen, query, now)
             yield api.address("/api/table.csv", query), api.table_csv(chosen, query, now)
     for row in rows:
-        yield api.address(f"/api/rows/{row.key}", {}), api.row_detail((row,), row.key, now)
+        yield api.address(f"/api/rows/{row.key}", {}), api.row_detail((row,), row.key, now, by_key.get(row.key, ()))
 
 
 def _modules() -> str:
