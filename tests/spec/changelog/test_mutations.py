@@ -1,5 +1,6 @@
 """Random damage to real files: never a crash, never a broken rule accepted, never a valid append refused."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -7,9 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from prony.base.errors import ConfigError
+from prony.spec.changelog.added import added_entries
 from prony.spec.changelog.check import check
 from prony.spec.changelog.compare import links_of
 from prony.spec.changelog.document import Source
+from prony.spec.changelog.merge import canonicalize, resolve
 from prony.spec.changelog.repair import repair
 from prony.spec.changelog.write import NewEntry, append_entry
 from tests.conftest import optional_part
@@ -120,3 +124,25 @@ def test_an_added_entry_always_passes_whatever_its_text(
     assert oracle.accepts(base.raw, result, number or 7)
     assert oracle.entries_of(result)[-1]["description"] == description  # type: ignore[index]
     assert links_of(result).project == "SemiAnalysisAI/InferenceX"
+
+
+@given(edits=st.lists(spots, min_size=0, max_size=3), other=st.lists(spots, min_size=0, max_size=2))
+@settings(seeded, max_examples=max(100, MUTATIONS // 5))
+def test_selection_and_merges_of_damaged_files_give_a_sound_file_or_a_reason(
+    versions: Versions,
+    edits: list[tuple[float, bool, str, bytes, int]],
+    other: list[tuple[float, bool, str, bytes, int]],
+) -> None:
+    base, whole = versions
+    head, main = damaged(whole, edits, len(base) - 100), damaged(base, other, len(base) - 300)
+    old, new, there = Source(base, "b", "base"), Source(head, "h", "head"), Source(main, "m", "main")
+    with contextlib.suppress(ConfigError):
+        assert added_entries(old, new)
+    with contextlib.suppress(ConfigError):
+        canonical = canonicalize(old, new, 9999)
+        assert canonical == head or oracle.accepts(base, canonical, 9999)
+    for number in (None, 9999):
+        with contextlib.suppress(ConfigError):
+            merged = resolve(old, new, there, number)
+            assert len(oracle.entries_of(merged) or []) >= len(oracle.entries_of(main) or [])
+            assert oracle.entries_of(merged) is not None

@@ -17,6 +17,7 @@ _START = "- config-keys:"
 _ENTRY = re.compile(rb"(?m)^- config-keys:[^\r\n]*\n")
 LINK_LINE = re.compile(rb"(?m)^  pr-link:[^\r\n]*")
 _CONFLICT = re.compile(rb"(?m)^(?:<{7}|>{7}|\|{7}|={7})(?=[ \n]|$)")
+_TEXT, _SEQUENCE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq"
 _BLANK = b" \t\r\n"
 
 
@@ -231,7 +232,7 @@ def _entry(source: Source, number: int, node: yaml.Node, span: tuple[int, int]) 
             fix="write the fields below '- config-keys:', each as 'name: value'", said=said,
         )  # fmt: skip
     try:
-        values: Any = yaml.constructor.SafeConstructor().construct_document(node)
+        values = _values(node)
         asked = ChangelogEntry.model_validate(values)
     except ValidationError as error:
         return explain(error, number, where, _line_of(node, error), source.label)
@@ -240,6 +241,23 @@ def _entry(source: Source, number: int, node: yaml.Node, span: tuple[int, int]) 
     lines = {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
     link = str(values.get("pr-link") or "")
     return Entry(asked, signature_of(values), link, where.line, lines, *span)
+
+
+def _values(node: yaml.MappingNode) -> Any:
+    """Return the mapping as a safe loader reads it; texts and lists of texts, which most are, without its detours."""
+    values: dict[str, Any] = {}
+    for key, value in node.value:
+        if _is_text(key) and _is_text(value):
+            values[key.value] = value.value
+        elif _is_text(key) and value.tag == _SEQUENCE and all(_is_text(item) for item in value.value):
+            values[key.value] = [item.value for item in value.value]
+        else:
+            return yaml.constructor.SafeConstructor().construct_document(node)
+    return values
+
+
+def _is_text(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == _TEXT
 
 
 def _line_of(node: yaml.MappingNode, error: ValidationError) -> int:
