@@ -271,7 +271,7 @@ FAULTY: tuple[Faulty, ...] = (
     Faulty(
         "Concurrencies 1 apart",
         ("{tp: 8, conc-list: [4, 8, 16]}", "{tp: 8, conc-list: [4, 5, 6]}"),
-        "master.yaml:15: warn [conc-steps] dsr1-fp4-b200-sglang: conc-list [4, 5, 6] has steps of 1 (4 → 5, 5 → 6)\n"
+        "master.yaml:15: warn [conc-steps] dsr1-fp4-b200-sglang: concurrencies [4, 5, 6] have steps of 1 (4 → 5, 5 → 6)\n"
         "  what to do: leave out what lies between: points 1 apart differ by less than runs of the same point do",
         exit_code=0,
     ),
@@ -319,8 +319,8 @@ FAULTY: tuple[Faulty, ...] = (
         "More devices than the node has",
         ("{tp: 8, conc-list: [4, 8, 16]}", "{tp: 8, pp: 2, conc-list: [4]}"),
         "master.yaml:15: error [topology-size] dsr1-fp4-b200-sglang: TP8 PP2 needs 16 devices, a node of 'b200' has 8\n"
-        "  allowed here: tp * pp * pcp-size up to 8\n"
-        "  what to do: lower tp, pp or pcp-size, use another runner, or multinode: true",
+        "  allowed here: replicas * tp * pp * pcp-size up to 8\n"
+        "  what to do: lower tp, pp or pcp-size, use another runner, or more nodes",
     ),
     Faulty(
         "A DRAM budget that cannot be computed",

@@ -125,6 +125,12 @@ def test_fix_mends_the_change_log(repo: Repo, check: Check) -> None:
     assert (repo.root / CHANGELOG).read_text().endswith("pull/2611\n")
 
 
+def test_an_entry_for_a_key_with_a_fault_is_not_told_that_the_key_is_missing(repo: Repo, check: Check) -> None:
+    repo.append(AMD, "\n" + NEW_KEY.replace("conc-list", "conc-lst"))
+    repo.append(CHANGELOG, entry("dsr1-fp4-b200-sglang-new"))
+    assert check()[2] == ["schema"]
+
+
 def test_a_master_that_is_no_yaml_is_told_and_no_key_counts_as_removed(repo: Repo, check: Check) -> None:
     repo.append(AMD, "broken: [1, 2\n")
     code, report, rules = check()

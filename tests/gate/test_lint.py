@@ -116,6 +116,11 @@ def test_a_step_from_1_to_2_doubles_the_load_and_is_fine() -> None:
     assert lint(config(master), POLICY).new == ()
 
 
+def test_a_range_that_ends_one_above_its_last_step_warns_too() -> None:
+    report = lint(config(MASTER.replace("conc-end: 64", "conc-end: 65")), POLICY)
+    assert [(finding.rule, finding.severity) for finding in report.new] == [("conc-steps", "warn")]
+
+
 def test_every_rule_says_what_it_asks_for_and_where_that_comes_from() -> None:
     assert len({rule.id for rule in RULES}) == len(RULES)
     assert all(rule.what and rule.fix and rule.source for rule in RULES)

@@ -47,6 +47,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.config:
         raise ConfigError("lint: no CONFIG was named", fix="prony lint configs/nvidia-master.yaml")
     runners = arguments.runner_config or arguments.config[0].parent / "runners.yaml"
+    if not runners.exists():
+        raise ConfigError(
+            f"{runners}: no such file",
+            allowed="a runners file: labels: and hardware:",
+            fix="name it with --runner-config",
+        )
     head = read_config([file_source(path) for path in arguments.config], file_source(runners))
     report = lint(head, load_policy(arguments.policy), _base(arguments, runners))
     shown = (*report.new, *report.known) if arguments.all else report.new

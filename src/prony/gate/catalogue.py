@@ -49,8 +49,8 @@ RULES: tuple[Rule, ...] = (
         "InferenceX .github/workflows/run-sweep.yml: job families 1k1k and 8k1k", one.per_key(one.odd_lengths),
     ),
     Rule(
-        "topology-size", "error", "a single-node topology fits its node",
-        "lower tp, pp or pcp-size, use another runner, or multinode: true",
+        "topology-size", "error", "a topology fits its node, or the nodes it names",
+        "lower tp, pp or pcp-size, use another runner, or more nodes",
         f"{_GENERATOR}", one.per_search(one.topology_too_large),
     ),
     Rule(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from prony.base.errors import ConfigError
 from prony.base.finding import Finding
@@ -12,7 +13,7 @@ from prony.gate.document import Config
 from prony.gate.git import Checkout
 from prony.spec.changelog.check import check
 from prony.spec.changelog.compare import Target
-from prony.spec.changelog.document import Document, Source, parse
+from prony.spec.changelog.document import Source, parse
 from prony.spec.changelog.entry import Entry
 from prony.spec.changelog.repair import repair
 from prony.spec.changelog.select import Masters, matches
@@ -31,12 +32,7 @@ class LogChange:
         """Whether the bytes differ."""
         return (self.base.raw if self.base else b"") != (self.head.raw if self.head else b"")
 
-    @property
-    def document(self) -> Document | None:
-        """The log as it stands, read."""
-        return parse(self.head) if self.head else None
-
-    @property
+    @cached_property
     def added(self) -> tuple[Entry, ...]:
         """The entries that the change appends, as far as both versions can be read."""
         if not self.changed or self.head is None:
@@ -105,6 +101,8 @@ def _with_new_name(finding: Finding, before: Config, renamed: dict[str, str]) ->
 
 def _masters(before: Config, head: Config) -> Masters | None:
     """Return both sides for key look-ups; None where lint has said already why a config cannot be read."""
+    if head.unreadable or len({key.name for key in head.keys}) < len(set(head.names)):
+        return None
     try:
         return Masters(head=_catalogue(head), base=_catalogue(before))
     except ConfigError:

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -63,7 +64,7 @@ def unsorted_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
 def duplicate_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
     """A list of concurrencies names each once."""
     values = search.entry.conc_list or ()
-    again = sorted({value for value in values if values.count(value) > 1})
+    again = sorted(value for value, count in Counter(values).items() if count > 1)
     if again:
         once = ", ".join(str(value) for value in dict.fromkeys(values))
         message = f"conc-list {list(values)} has {', '.join(map(str, again))} more than once: the same job twice"
@@ -72,10 +73,10 @@ def duplicate_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]
 
 def small_steps(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
     """Neighbouring concurrencies are at least 2 apart; 1 to 2 is fine, since it doubles the load."""
-    values = sorted(set(search.entry.conc_list or ()))
+    values = sorted(set(search.entry.concurrencies()))
     close = [f"{low} → {high}" for low, high in pairwise(values) if high - low < 2 and high < 2 * low]
     if close:
-        yield Hit(key.name, search.where, f"conc-list {list(values)} has steps of 1 ({', '.join(close)})")
+        yield Hit(key.name, search.where, f"concurrencies {values} have steps of 1 ({', '.join(close)})")
 
 
 def mtp_size_disagrees(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
@@ -139,13 +140,15 @@ def _lengths_allowed() -> str:
 
 
 def topology_too_large(key: Key, search: Search, subject: Subject) -> Iterator[Hit]:
-    """On one node, tp * pp * pcp-size is at most the devices of the node."""
-    there = gpus_per_node(subject.config.runners, key.entry.runner)
+    """On one node, or on the nodes that an aggregated entry names, there are enough devices."""
+    per_node = gpus_per_node(subject.config.runners, key.entry.runner)
     topology = search.entry.topology()
-    if key.entry.multinode or there is None or topology.gpus <= there:
+    nodes = topology.pools[0].nodes if key.entry.multinode and topology.pools else 1
+    if nodes is None or per_node is None or topology.gpus <= nodes * per_node:
         return
-    message = f"{topology.label} needs {topology.gpus} devices, a node of '{key.entry.runner}' has {there}"
-    yield Hit(key.name, search.where, message, allowed=f"tp * pp * pcp-size up to {there}")
+    there = f"a node of '{key.entry.runner}' has" if nodes == 1 else f"{nodes} nodes of '{key.entry.runner}' have"
+    message = f"{topology.label} needs {topology.gpus} devices, {there} {nodes * per_node}"
+    yield Hit(key.name, search.where, message, allowed=f"replicas * tp * pp * pcp-size up to {nodes * per_node}")
 
 
 def dram_budget(key: Key, search: Search, subject: Subject) -> Iterator[Hit]:
@@ -155,10 +158,11 @@ def dram_budget(key: Key, search: Search, subject: Subject) -> Iterator[Hit]:
         return
     if name not in {label.name for label in runners.labels}:  # said once, by runner-unknown
         return
-    dram, pool = DramBudget(runners), search.entry.topology().pools[0]
+    dram, pools = DramBudget(runners), search.entry.topology().pools
     budget = dram.multi if key.entry.multinode else dram.single
     try:
-        budget(name, pool.tp * pool.pp * pool.pcp, search.dram_utilization or 1)
+        for pool in pools[:1]:
+            budget(name, pool.tp * pool.pp * pool.pcp, search.dram_utilization or 1)
     except ConfigError as error:
         message = f"no DRAM budget: {error.message[:1].lower()}{error.message[1:]}"
         yield Hit(key.name, search.where, message, allowed=error.allowed, fix=error.fix)
