@@ -22,8 +22,10 @@ def check(base: Source, head: Source, target: Target, masters: "Masters | None" 
     target: the pull request's number, or `main` where links must be final. Without masters, keys are not looked up.
     """
     change, faults = judge(base, head, target, links_of(base.raw))
-    if faults or change is None:
+    if change is None:
         return faults
+    if faults:
+        return (*faults, *_all_unknown_keys(change, masters))
     return tuple(_selection_findings(change, masters))
 
 
@@ -69,7 +71,7 @@ def _selection_findings(change: Change, masters: "Masters | None") -> Iterator[F
         return
     if masters is None:
         return
-    unknown = [item for entry in change.additions for item in _unknown_keys(change.head, entry, masters)]
+    unknown = _all_unknown_keys(change, masters)
     yield from unknown
     if not unknown:
         yield from _refused(change, masters)
@@ -84,6 +86,12 @@ def _refused(change: Change, masters: "Masters") -> Iterator[Finding]:
         first = change.additions[0]
         rule = "append-only" if first.asked.append_only else "selection"
         yield _from_error(rule, change.head.where(first, "append-only"), error)
+
+
+def _all_unknown_keys(change: Change, masters: "Masters | None") -> tuple[Finding, ...]:
+    if masters is None:
+        return ()
+    return tuple(item for entry in change.additions for item in _unknown_keys(change.head, entry, masters))
 
 
 def _unknown_keys(head: Document, entry: Entry, masters: "Masters") -> Iterator[Finding]:

@@ -111,7 +111,7 @@ def explain(error: ValidationError, number: int, place: Where, item_line: int, l
     if first["type"] == "missing":
         message = f"entry {number}: '{name}' is missing"
         return fault("missing-field", where, message, allowed=", ".join(FIELDS), fix=f"add '{name}: …'", said=said)
-    text = first["msg"].removeprefix("Value error, ")
+    text = first["msg"].removeprefix("Value error, ").replace("tuple", "list").replace("dictionary", "mapping")
     subject = f"'{name}': " if name else ""
     message = f"entry {number}: {subject}{text[:1].lower()}{text[1:]}"
     shape = _SHAPES.get(name, ", ".join(FIELDS))
