@@ -1,12 +1,15 @@
 """Everything that is known of one row, for a terminal."""
 
+import shlex
 from collections.abc import Iterator
 
 from prony.base.units import counted, significant
 from prony.cli.columns import Column, print_table
 from prony.cli.console import say
+from prony.measure.observed import ClientFacts, Disturbance, EngineFacts
 from prony.measure.registry import metric
-from prony.measure.result import Measurement, Row
+from prony.measure.result import Measurement, Provenance, Row
+from prony.recipe.deployment import ModelRef
 from prony.view.words import series_label, topology_label
 
 _STATS = ("mean", "std", "p50", "p90", "p95", "p99", "p999")
@@ -28,22 +31,46 @@ def print_row(row: Row) -> None:
         say("\n* too few requests support this percentile (n < 10 / (1 − q))")
     if row.provenance:
         say()
-        for name, value in row.provenance.model_dump(exclude={"machine"}).items():
-            say(f"{name:<18}{value}")
         machine = row.provenance.machine
+        for name, value in _provenance(row.provenance):
+            say(f"{name:<18}{value}")
         say(f"{'machine':<18}{machine.hostname}: {machine.cpu}, {counted(machine.cores, 'core')}, {machine.kernel}")
 
 
 def _identity(row: Row) -> Iterator[tuple[str, object]]:
     yield "key", row.key
+    if row.config_key:
+        yield "config key", row.config_key
     yield "model", row.model
     yield "line", series_label(row)
-    yield "topology", f"{topology_label(row)} ({counted(row.gpus_used, 'GPU')})"
+    yield "topology", f"{topology_label(row)} ({counted(row.gpus_used, 'device' if row.hardware == 'cpu' else 'GPU')})"
     yield "workload", f"{row.workload} {row.isl}/{row.osl}, concurrency {row.concurrency}, repeat {row.repeat}"
     yield "measured", f"{row.measured_at or 'at an unknown time'}, {row.origin}, client {row.client}"
     yield "source", row.source
     if row.image:
         yield "image", row.image
+
+
+def _provenance(known: Provenance) -> Iterator[tuple[str, object]]:
+    """Give plain fields as they are and groups of facts on one line each; what is not known is left out."""
+    for name in Provenance.model_fields:
+        value = getattr(known, name)
+        if isinstance(value, ModelRef):
+            files = (f"{file.name} (sha256 {file.sha256 or 'not stated'})" for file in value.files)
+            yield "model", ", ".join((f"{value.id}, revision {value.revision or 'not stated'}", *files))
+        elif isinstance(value, ClientFacts | Disturbance | EngineFacts):
+            facts = value.model_dump(exclude_none=True)
+            yield name, ", ".join(f"{key} {_fact(one)}" for key, one in facts.items() if one not in ("", ()))
+        elif name not in ("machine", "commands") and value is not None:
+            yield name, value
+    for role in known.commands:
+        yield "command", f"{role.role} × {role.replicas}: {shlex.join(role.command)}"
+        if role.env:
+            yield "environment", f"{role.role}: {' '.join(f'{one.name}={one.value}' for one in role.env)}"
+
+
+def _fact(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) and value < 1e6 else str(value)
 
 
 def _print_distributions(row: Row) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from prony.base.model import Frozen
 from prony.spec.load import LoadPlan
 
@@ -24,6 +26,16 @@ class Target(Frozen):
     api_key_env: str | None = None
 
 
+class Watch(Frozen):
+    """What the client looks at before and after the measured phase.
+
+    root_pid: its CPU time and that of all that descends from it is the job's own. urls: of the servers that generate.
+    """
+
+    root_pid: int = Field(gt=0)
+    urls: tuple[str, ...] = ()
+
+
 class LoadRequest(Frozen):
     """One load to run, and the files to leave behind: the event log and the live progress."""
 
@@ -32,3 +44,4 @@ class LoadRequest(Frozen):
     load: LoadPlan
     events_file: str
     progress_file: str
+    watch: Watch | None = None

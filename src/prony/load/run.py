@@ -5,7 +5,7 @@ import resource
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from prony.load.decode import Stream, build_log, decode
 from prony.load.exchange import Exchange
 from prony.load.progress import Progress
 from prony.load.prompts import Lengths, Workload, build_workload
-from prony.load.request import Target
+from prony.load.request import Target, Watch
 from prony.load.ticker import Report, Ticker
+from prony.load.watch import Watcher
 from prony.measure.eventlog import NEVER, ClientFacts, EventLog, Fault
 from prony.spec.load import LoadPlan
 
@@ -34,8 +35,11 @@ class Recording:
     stopped: bool
 
 
-async def run_load(target: Target, plan: LoadPlan, report: Report) -> Recording:
-    """Run a plan against a target; SIGINT and SIGTERM end it early. Raises LaunchError when nothing can be measured."""
+async def run_load(target: Target, plan: LoadPlan, report: Report, watch: Watch | None = None) -> Recording:
+    """Run a plan against a target; SIGINT and SIGTERM end it early. Raises LaunchError when nothing can be measured.
+
+    watch: what to look at beside the load, if anything.
+    """
     report(Progress(phase="starting", requests_total=plan.requests))
     address = resolve_address(target.url)
     workload = build_workload(target, plan)
@@ -46,13 +50,13 @@ async def run_load(target: Target, plan: LoadPlan, report: Report) -> Recording:
         loop.add_signal_handler(number, client.stop)
     try:
         await client.open()
-        return await _phases(client, ticker, workload, report)
+        return await _phases(client, ticker, workload, report, Watcher(watch))
     finally:
         client.close()
         ticker.close()
 
 
-async def _phases(client: Client, ticker: Ticker, workload: Workload, report: Report) -> Recording:
+async def _phases(client: Client, ticker: Ticker, workload: Workload, report: Report, watcher: Watcher) -> Recording:
     total = len(workload.measured)
     ticker.start(Progress(phase="warming", requests_total=total))
     await client.run(workload.warmups)
@@ -60,9 +64,11 @@ async def _phases(client: Client, ticker: Ticker, workload: Workload, report: Re
     _require_welcome(client, workload.warmups)
     if client.stopped:
         return Recording(None, client.origin_ns, True)
+    watcher.begin()
     ticker.start(Progress(phase="measuring", requests_total=total))
     started_unix_s = time.time()
     await client.run(workload.measured)
+    watcher.end()
     ticker.close()
     client.close()
     end = Progress(
@@ -77,6 +83,7 @@ async def _phases(client: Client, ticker: Ticker, workload: Workload, report: Re
     streams = [decode(exchange) for exchange in workload.measured]
     facts = _facts(client, ticker.lags_ns, workload.measured, streams, workload.lengths, started_unix_s)
     log = build_log(workload.measured, streams, client.origin_ns, len(client.lanes), facts)
+    log = replace(log, disturbance=watcher.disturbance, engine=watcher.engine)
     return Recording(log, client.origin_ns, client.stopped)
 
 

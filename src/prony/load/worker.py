@@ -68,7 +68,7 @@ def _run(file: Path) -> int:
         write_progress(progress_file, progress)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        recording = runner.run(run_load(request.target, request.load, report))
+        recording = runner.run(run_load(request.target, request.load, report, request.watch))
         if recording.log is not None:  # inside the runner: its signal handlers still hold, so the log is written whole
             write_log(Path(request.events_file), recording.log)
     return INTERRUPTED if recording.stopped else 0

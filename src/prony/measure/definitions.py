@@ -4,6 +4,7 @@ All instants come from the log (ns), all values go out in the registry's units. 
 ended without a fault and brought generated tokens. What cannot be computed is absent, never 0.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 from prony.base.errors import MeasurementError
 from prony.measure.eventlog import NEVER, EventLog, Fault, Ints, Kind
 from prony.measure.inflight import loaded_window, mean_in_flight, measured_window
+from prony.measure.observed import EngineFacts
 from prony.measure.result import Measurement
 from prony.measure.statistics import QUANTILES, Floats, batch_means_interval, percentiles
 
 DEFINITIONS = "prony.definitions/1"
 MOST_TOKENS = 200_000_000
+FEWEST_DRAFTS = 20
 GENERATING = (Kind.CONTENT, Kind.REASONING, Kind.TOOL)
 
 
@@ -57,6 +60,8 @@ def measure(
     found = list(_system(log, made, gpus_used, gpus_prefill, gpus_decode))
     if len(made):
         found += _latencies(made)
+    if log.engine is not None:
+        found += _acceptance(log.engine)
     return tuple(found)
 
 
@@ -226,6 +231,23 @@ def _throughput(
 def _sum(tokens: Ints) -> int | None:
     """Add up tokens; one request whose tokens are unknown leaves the sum unknown."""
     return None if (tokens < 0).any() else int(tokens.sum())
+
+
+def _acceptance(engine: EngineFacts) -> Iterator[Measurement]:
+    """Give 1 + accepted / drafts; n is the drafts.
+
+    The interval takes drafts as independent, so it is a lower bound of the doubt. Position i counts the drafts of which
+    more than i tokens were accepted, so the mean square is the sum of (2i + 1) of these shares.
+    """
+    drafts, accepted = engine.drafts, engine.accepted
+    if not drafts or accepted is None:
+        return
+    mean, at, interval = accepted / drafts, engine.accepted_at, None
+    if drafts >= FEWEST_DRAFTS and at and sum(at) == accepted:
+        square = sum((2 * position + 1) * count for position, count in enumerate(at)) / drafts
+        half = 1.96 * math.sqrt(max(0.0, square - mean * mean) / (drafts - 1))
+        interval = (1 + mean - half, 1 + mean + half)
+    yield Measurement(metric="acceptance_length", stat="value", value=1 + mean, n=drafts, ci95=interval)
 
 
 def _value(metric: str, value: float, n: int) -> Measurement:

@@ -6,12 +6,12 @@ All instants are int64 nanoseconds on one monotonic axis whose zero is the start
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prony.base.model import Frozen
+from prony.measure.observed import ClientFacts as ClientFacts
+from prony.measure.observed import Disturbance, EngineFacts
 
 Ints = NDArray[np.int64]
 NEVER = -1
@@ -41,28 +41,6 @@ class Fault(IntEnum):
     TIMEOUT = 6
     CANCELLED = 7
     NO_TOKENS = 8
-
-
-class ClientFacts(Frozen):
-    """What the client says of itself, so that nobody has to trust it.
-
-    clock: `kernel` (SO_TIMESTAMPNS receive stamps) or `user`. Lags and CPU in seconds. clock_steps: how often the
-    machine's wall clock was set while measuring.
-    """
-
-    clock: Literal["kernel", "user"]
-    loop_lag_p99_s: float
-    send_lag_p99_s: float
-    merged_reads: int
-    reads: int
-    cpu_s: float
-    peak_rss_bytes: int
-    connections: int
-    connect_mean_s: float
-    started_unix_s: float
-    prompt_lengths: Literal["token-ids", "server-tokenizer", "approximate"]
-    clock_steps: int = 0
-    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,13 +87,18 @@ class Events:
 
 @dataclass(frozen=True)
 class EventLog:
-    """All of one load: asked concurrency, the client's facts, requests and events, messages of failed requests."""
+    """All of one load: asked concurrency, the client's facts, requests and events, messages of failed requests.
+
+    disturbance, engine: what else the machine did, and what the engine's counters say, in the measured phase.
+    """
 
     concurrency: int
     client: ClientFacts
     requests: Requests
     events: Events
     messages: tuple[tuple[int, str], ...] = ()
+    disturbance: Disturbance | None = None
+    engine: EngineFacts | None = None
 
 
 def column_names(kind: type[Requests] | type[Events]) -> tuple[str, ...]:

@@ -6,7 +6,9 @@ from pydantic import AfterValidator, Field
 
 from prony.base.finding import Finding
 from prony.base.model import Frozen
+from prony.measure.observed import ClientFacts, Disturbance, EngineFacts
 from prony.measure.registry import is_metric
+from prony.recipe.deployment import EnvVar, ModelRef
 from prony.spec.point import SpecDecoding, Topology
 
 MOST = 1_000_000_000
@@ -53,8 +55,20 @@ class Machine(Frozen):
     accelerators: tuple[str, ...] = ()
 
 
+class RoleCommand(Frozen):
+    """How the processes of one role were started; placeholders such as `{port:http}` and `{env:NAME}` stay."""
+
+    role: str
+    replicas: int
+    command: tuple[str, ...]
+    env: tuple[EnvVar, ...] = ()
+
+
 class Provenance(Frozen):
-    """Who, what, where, with which clock. Digests are sha256 hex; times ISO 8601 UTC."""
+    """Who, what, where, with which clock. Digests are sha256 hex; times ISO 8601 UTC.
+
+    What rows of older versions do not have is empty or None.
+    """
 
     prony_version: str
     git_commit: str | None
@@ -74,6 +88,11 @@ class Provenance(Frozen):
     started_at: str
     ended_at: str
     definitions: str
+    commands: tuple[RoleCommand, ...] = ()
+    model: ModelRef | None = None
+    client: ClientFacts | None = None
+    disturbance: Disturbance | None = None
+    engine_facts: EngineFacts | None = None
 
 
 class Artifact(Frozen):

@@ -14,7 +14,8 @@ from pydantic import Field, ValidationError
 from prony.base.errors import MeasurementError
 from prony.base.files import write_atomic
 from prony.base.model import Frozen, canonical_json, first_fault
-from prony.measure.eventlog import ClientFacts, EventLog, Events, Fault, Ints, Kind, Requests, column_names
+from prony.measure.eventlog import EventLog, Events, Fault, Ints, Kind, Requests, column_names
+from prony.measure.observed import ClientFacts, Disturbance, EngineFacts
 
 _HEADER = "header"
 _TABLES: tuple[tuple[str, type[Requests] | type[Events]], ...] = (("requests", Requests), ("events", Events))
@@ -28,11 +29,19 @@ class _Header(Frozen):
     concurrency: int = Field(gt=0)
     client: ClientFacts
     messages: tuple[tuple[int, str], ...] = ()
+    disturbance: Disturbance | None = None
+    engine: EngineFacts | None = None
 
 
 def write_log(path: Path, log: EventLog) -> None:
     """Write an event log by atomic rename. Raises LaunchError when the disk refuses."""
-    header = _Header(concurrency=log.concurrency, client=log.client, messages=log.messages)
+    header = _Header(
+        concurrency=log.concurrency,
+        client=log.client,
+        messages=log.messages,
+        disturbance=log.disturbance,
+        engine=log.engine,
+    )
     arrays: dict[str, NDArray[Any]] = {_HEADER: np.frombuffer(canonical_json(header), dtype=np.uint8)}
     arrays |= {f"requests.{name}": getattr(log.requests, name) for name in column_names(Requests)}
     arrays |= {f"events.{name}": getattr(log.events, name) for name in column_names(Events)}
@@ -55,7 +64,9 @@ def read_log(path: Path) -> EventLog:
         raise _damaged(path, first_fault(error)) from None
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, EOFError, RuntimeError) as error:
         raise _damaged(path, str(error) or type(error).__name__) from None
-    log = EventLog(header.concurrency, header.client, requests, events, header.messages)
+    log = EventLog(
+        header.concurrency, header.client, requests, events, header.messages, header.disturbance, header.engine
+    )
     for fault in _contradictions(log):
         raise _damaged(path, fault)
     return log

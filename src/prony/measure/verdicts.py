@@ -27,6 +27,9 @@ LAG_SHARE_OF_E2EL = 0.05
 LAG_SHARE_OF_TPOT = 0.1
 CONCURRENCY_SHARE = 0.9
 MERGED_SHARE = 0.05
+# Of the time of all cores; the demo on two cores with nothing else running has 1 to 3 %.
+FOREIGN_CPU_SHARE = 0.1
+ENGINE_TOKENS_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -284,6 +287,57 @@ def clock_steps(case: Case) -> Iterator[Finding]:
         )
 
 
+def machine_busy(case: Case) -> Iterator[Finding]:
+    """Programs beside the job, or other machines of the hypervisor, took CPU time from the server or the client."""
+    seen = case.log.disturbance
+    if seen is None:
+        return
+    cores = f"{seen.cores} core{'' if seen.cores == 1 else 's'}"
+    for share, words, fix in (
+        (seen.foreign_cpu_share, "other programs used", "close them (top shows them) and run again"),
+        (seen.steal_share, "other virtual machines took", "measure on a host that is not shared, then run again"),
+    ):
+        if share > FOREIGN_CPU_SHARE:
+            yield _verdict(
+                "machine-busy",
+                "warn",
+                f"{words} {share:.0%} of this machine's CPU while measuring"
+                f" ({significant(share * seen.cores)} of {cores})",
+                fix,
+                f"load average when the measured phase began: {seen.load1:.2f}",
+            )
+
+
+def slots(case: Case) -> Iterator[Finding]:
+    """A server with fewer slots than requests in flight queues them, and queueing is in TTFT."""
+    told = case.log.engine.slots if case.log.engine else None
+    asked = min(case.load.concurrency, len(case.log.requests))
+    if told is not None and told < asked:
+        yield _verdict(
+            "slots",
+            "warn",
+            f"the server serves {told} request{'' if told == 1 else 's'} at a time, {asked} were asked:"
+            " TTFT includes queueing",
+            f"raise the server's slots to {asked} in the recipe (llama.cpp: parallel, and ctx-size with it),"
+            " or lower the concurrency",
+        )
+
+
+def engine_tokens(case: Case) -> Iterator[Finding]:
+    """The engine's own count must be the client's: within 1 %, or one token per request that another role counted."""
+    told, counted = case.log.engine.output_tokens if case.log.engine else None, case.log.requests.output_counted
+    if told is None or (case.log.requests.fault != Fault.OK).any() or (counted < 0).any():
+        return
+    made = int(counted.sum())
+    if abs(told - made) > max(ENGINE_TOKENS_TOLERANCE * made, len(counted)):
+        yield _verdict(
+            "engine-tokens",
+            "warn",
+            f"the engine counted {told} generated tokens in the measured phase, the client received {made}",
+            "see that nobody else uses this server while it is measured; else do not trust its usage counts",
+        )
+
+
 RULES: tuple[Rule, ...] = (
     failed_requests,
     counted_tokens,
@@ -297,4 +351,7 @@ RULES: tuple[Rule, ...] = (
     merged_reads,
     stamp_clock,
     clock_steps,
+    machine_busy,
+    slots,
+    engine_tokens,
 )

@@ -1,12 +1,13 @@
 """One load: the client as a process of its own, watched beside the server, within the time limit."""
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import Literal
 
 from prony.base.clock import Clock
 from prony.base.model import write_model
-from prony.load.request import PREFIX, LoadRequest, Target
+from prony.load.request import PREFIX, LoadRequest, Target, Watch
 from prony.plan.job import Job
 from prony.run import launch
 from prony.run.folder import FaultClass, JobFolder
@@ -32,7 +33,7 @@ class Outcome:
 
 def run_load(job: Job, folder: JobFolder, server: launch.Server, owner: Supervisor, mark: str, clock: Clock) -> Outcome:
     """Load the server until the client ends, the server dies, or the time is up. Raises LaunchError, Cancelled."""
-    write_model(folder.request_file, load_request(job, folder, server.url))
+    write_model(folder.request_file, load_request(job, folder, server))
     deadline = clock.now_s() + job.time_limit_s - min(GRACE_MAX_S, GRACE_SHARE * job.time_limit_s)
     argv = (sys.executable, "-P", "-m", "prony.load.worker", str(folder.request_file))
     client = owner.start(_LOG, argv, {}, mark)
@@ -51,11 +52,15 @@ def run_load(job: Job, folder: JobFolder, server: launch.Server, owner: Supervis
     return _loaded(client, owner)
 
 
-def load_request(job: Job, folder: JobFolder, url: str) -> LoadRequest:
+def load_request(job: Job, folder: JobFolder, server: launch.Server) -> LoadRequest:
     """Return what the client is told."""
-    target = Target(url=url, model=job.deployment.served_model, tokenizer=job.deployment.tokenizer)
+    target = Target(url=server.url, model=job.deployment.served_model, tokenizer=job.deployment.tokenizer)
     return LoadRequest(
-        target=target, load=job.load, events_file=str(folder.events_file), progress_file=str(folder.progress_file)
+        target=target,
+        load=job.load,
+        events_file=str(folder.events_file),
+        progress_file=str(folder.progress_file),
+        watch=Watch(root_pid=os.getpid(), urls=server.generating),
     )
 
 

@@ -49,6 +49,12 @@ class Server:
     version: str | None
 
     @property
+    def generating(self) -> tuple[str, ...]:
+        """The URLs of the processes that generate tokens: neither routers nor prefill."""
+        some = [one for one in self.replicas if one.role.name in ("agg", "decode")]
+        return tuple(f"http://{HOST}:{one.ports[one.role.ready.port]}" for one in some)
+
+    @property
     def dead(self) -> Process | None:
         """The first process that has ended, or None while all run. Ending with code 0 is death too."""
         return next((one.process for one in self.replicas if one.process.exit is not None), None)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from prony.base.proctree import children as children
+from prony.base.proctree import descendants as descendants
+
 _LISTEN = "0A"
 
 
@@ -62,23 +65,6 @@ def _stat(pid: int) -> tuple[str, int] | None:
         return None
     after_name = text.rpartition(")")[2].split()
     return after_name[0], int(after_name[19])
-
-
-def children(pid: int) -> tuple[int, ...]:
-    """Return the direct children of a process, over all its threads."""
-    found: list[int] = []
-    for file in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found.extend(int(child) for child in file.read_text().split())
-    return tuple(found)
-
-
-def descendants(pid: int) -> tuple[int, ...]:
-    """Return children, their children and so on, parents first."""
-    found = list(children(pid))
-    for child in found:
-        found.extend(children(child))
-    return tuple(found)
 
 
 def marked(name: str, value: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from prony.base.finding import Finding
 from prony.base.model import digest
 from prony.measure.definitions import DEFINITIONS, measure
 from prony.measure.eventlog import EventLog
-from prony.measure.result import Artifact, Provenance, Result, Row
+from prony.measure.result import Artifact, Provenance, Result, RoleCommand, Row
 from prony.measure.storage import read_log
 from prony.measure.verdicts import judge
 from prony.plan.job import Job
@@ -121,6 +121,14 @@ def _provenance(job: Job, log: EventLog, served: Served) -> Provenance:
         started_at=served.started_at,
         ended_at=served.ended_at,
         definitions=DEFINITIONS,
+        commands=tuple(
+            RoleCommand(role=role.name, replicas=role.replicas, command=role.argv, env=role.env)
+            for role in job.deployment.roles
+        ),
+        model=job.deployment.model,
+        client=log.client,
+        disturbance=log.disturbance,
+        engine_facts=log.engine,
     )
 
 
