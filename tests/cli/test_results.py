@@ -65,8 +65,9 @@ def test_nothing_there_says_how_to_get_results(tmp_path: Path, place: Path) -> N
     with pytest.raises(ConfigError, match="no results yet") as caught:
         prony("list", "--store", tmp_path / "none.db")
     assert caught.value.exit_code == 2 and "prony results import" in caught.value.fix
-    with pytest.raises(ConfigError, match="none of 2 results matches"):
+    with pytest.raises(ConfigError, match="no result has 'h100'") as caught:
         prony("list", "--store", place, "--hardware", "h100")
+    assert caught.value.allowed == "cpu"
 
 
 def test_import_tells_what_it_did_and_what_it_could_not_map(

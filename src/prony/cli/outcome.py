@@ -9,6 +9,7 @@ from prony.base.finding import Finding
 from prony.base.units import counted, duration, significant
 from prony.cli.columns import Column, print_table
 from prony.cli.console import make_console, shown
+from prony.cli.rowmarks import mark, print_marks
 from prony.measure.result import Row
 from prony.run.snapshot import Snapshot
 
@@ -41,6 +42,7 @@ def print_points(rows: Sequence[Row]) -> None:
         [(row.config_key or row.model, str(row.concurrency), *_numbers(row), _verdict(row)) for row in rows],
     )
     console.print("tput/GPU: tok/s per device, in and out; interactivity: tok/s per user, median", style="dim")
+    print_marks(rows, (("interactivity", "p50"), *_LATENCIES))
     for message, count in _verdict_lines(rows):
         points = f" ({counted(count, 'point')})" if count > 1 else ""
         console.print(shown(f"{message}{points}"), style="yellow")
@@ -51,8 +53,8 @@ def _numbers(row: Row) -> tuple[str, ...]:
     requests = "—" if completed is None else f"{completed:.0f}" + (f" + {failed:.0f} failed" if failed else "")
     return (
         significant(row.value("tput_per_gpu")),
-        significant(row.value("interactivity", "p50")),
-        *(duration(row.value(metric, stat)) for metric, stat in _LATENCIES),
+        significant(row.value("interactivity", "p50")) + mark(row, "interactivity", "p50"),
+        *(duration(row.value(metric, stat)) + mark(row, metric, stat) for metric, stat in _LATENCIES),
         requests,
     )
 

@@ -10,18 +10,14 @@ from prony.cli.arguments import add_store_argument, command, whole
 from prony.cli.console import print_data, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from prony.base.finding import Finding
     from prony.measure.result import Row
-    from prony.store.published import Import
-    from prony.store.store import Receipt, RowFilter, Store
+    from prony.store.store import Store
 
 _FILTERS = ("model", "hardware", "framework", "precision")
 
 
 def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `prony results {list,show,import,export}`."""
+    """Add `prony results {list,show,import,findings,export}`."""
     parser = nouns.add_parser(
         "results",
         help="list, show, import and export results",
@@ -32,6 +28,7 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     _add_list(verbs)
     _add_show(verbs)
     _add_import(verbs)
+    _add_findings(verbs)
     _add_export(verbs)
 
 
@@ -43,7 +40,7 @@ def _add_list(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         epilog="example: prony results list --model smollm2 --conc 4",
     )
     _add_filters(verb)
-    verb.add_argument("--json", action="store_true", help="one JSON array: key, validity and the table's columns in SI")
+    verb.add_argument("--json", action="store_true", help="a JSON array: identity, verdicts, the table's numbers in SI")
     verb.set_defaults(run=list_results)
 
 
@@ -74,6 +71,19 @@ def _add_import(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     verb.set_defaults(run=import_files)
 
 
+def _add_findings(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    verb = verbs.add_parser(
+        "findings",
+        help="list what imports found",
+        description="List what imports found: values that have no place in a row (with the values), rows that could "
+        "not be read, results that came again with other numbers. Verdicts on results: prony results list, and show.",
+        epilog="example: prony results findings --json",
+    )
+    add_store_argument(verb)
+    verb.add_argument("--json", action="store_true", help="a JSON array of whole findings, with what they rest on")
+    verb.set_defaults(run=list_findings)
+
+
 def _add_export(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     verb = verbs.add_parser(
         "export",
@@ -90,7 +100,8 @@ def _add_export(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _add_filters(verb: argparse.ArgumentParser) -> None:
     for name in _FILTERS:
-        verb.add_argument(f"--{name}", nargs="+", default=(), metavar=name.upper())
+        more = ", or a part of the name that only one has" if name == "model" else ""
+        verb.add_argument(f"--{name}", nargs="+", default=(), metavar=name.upper(), help=f"only these{more}")
     verb.add_argument("--conc", nargs="+", type=whole(1), default=(), metavar="N", help="concurrency")
     verb.add_argument("--valid", action="store_true", help="leave out results that a verdict makes unusable")
     add_store_argument(verb)
@@ -98,19 +109,17 @@ def _add_filters(verb: argparse.ArgumentParser) -> None:
 
 def list_results(arguments: argparse.Namespace) -> int:
     """Print the results that match."""
-    rows = _selected(arguments)
+    with _open(arguments) as store:
+        rows = _selected(store, arguments)
+        versions = {one.key: one.version for one in store.versions() if one.shown}
     if arguments.json:
-        from prony.view.table import table
+        from prony.cli.rowjson import listed
 
-        made = table(rows)
-        names = [column.key for column in made.columns]
-        _print_json(
-            [{"key": one.key, "valid": one.valid, **dict(zip(names, one.cells, strict=True))} for one in made.rows]
-        )
+        _print_json(listed(rows, versions))
         return 0
     from prony.cli.rowtable import print_rows
 
-    print_rows(rows)
+    print_rows(rows, versions)
     show = command("results", "show", rows[0].key[:10], store=arguments.store)
     say(f"next: {show}   or   {command('report', store=arguments.store)}")
     return 0
@@ -120,53 +129,49 @@ def show_result(arguments: argparse.Namespace) -> int:
     """Print one result."""
     with _open(arguments) as store:
         row = store.row(arguments.key)
-        versions = store.history(row.key)
+        history = store.history(row.key)
+        versions = store.versions(row.key)
     if arguments.json:
-        _print_json([version.model_dump(mode="json") for version in versions])
+        _print_json([version.model_dump(mode="json") for version in history])
         return 0
     from prony.cli.rowdetail import print_row
 
     print_row(row)
     if len(versions) > 1:
+        from prony.cli.rowversions import print_versions
+
+        say(f"\n{len(versions)} versions:")
+        print_versions(versions)
         show = command("results", "show", row.key[:10], "--json", store=arguments.store)
-        say(f"\nversion {len(versions)}; {len(versions) - 1} earlier kept: {show}")
+        say(f"all numbers of all versions: {show}")
     return 0
 
 
 def import_files(arguments: argparse.Namespace) -> int:
-    """Read every file before anything is written, then ingest them one by one. Returns 3 when some was damaged."""
-    from prony.base.errors import ConfigError, LaunchError
-    from prony.store.published import read_published
-    from prony.store.store import open_store
+    """Import files and sweeps. Returns 3 when some was damaged."""
+    from prony.cli.resultsimport import import_all
 
-    sweeps = [path for path in arguments.file if (path / "jobs").is_dir()]
-    read = {path: read_published(path) for path in arguments.file if path not in sweeps}
-    with open_store(arguments.store) as store:
-        done = [_ingested(store, path, read.get(path)) for path in arguments.file]
+    return import_all(arguments)
+
+
+def list_findings(arguments: argparse.Namespace) -> int:
+    """Print what imports found."""
+    from prony.cli.findings import print_findings, summary
+
+    with _open(arguments) as store:
+        found = store.findings()
     if arguments.json:
-        _print_json([
-            {**receipt.model_dump(), "found": [one.model_dump(mode="json") for one in found]} for receipt, found in done
-        ])  # fmt: skip
-    else:
-        for receipt, found in done:
-            _tell(receipt, found)
-    if not any(receipt.added + receipt.changed + receipt.unchanged for receipt, _ in done):
-        raise ConfigError(
-            "nothing was imported: no row could be read",
-            fix="look at the findings above; each names the row and the reason",
-        )
-    if not arguments.json:
-        listing = command("results", "list", store=arguments.store)
-        say(f"next: {listing}   or   {command('report', store=arguments.store)}")
-    lost = sum(one.severity == "error" for _, found in done for one in found)
-    if lost:
-        say(f"prony: {lost} could not be imported: look at the errors above", file=sys.stderr)
-    return LaunchError.exit_code if lost else 0
+        _print_json([one.model_dump(mode="json") for one in found])
+        return 0
+    print_findings(found)
+    say(summary(found))
+    return 0
 
 
 def export_results(arguments: argparse.Namespace) -> int:
     """Write the results that match as CSV or JSON."""
-    rows = _selected(arguments)
+    with _open(arguments) as store:
+        rows = _selected(store, arguments)
     if arguments.json:
         _print_json([row.model_dump(mode="json") for row in rows])
         return 0
@@ -178,57 +183,27 @@ def export_results(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _ingested(store: "Store", path: Path, read: "Import | None") -> "tuple[Receipt, tuple[Finding, ...]]":
-    if read is not None:
-        return store.add(read.rows, source=str(path), found=read.findings), read.findings
-    from prony.store.ingest import read_sweep
-
-    sweep, before = read_sweep(path), set(store.findings())
-    receipt = store.add(sweep.rows, source=str(path), found=sweep.findings)
-    news = (found for found in store.findings() if found not in before and found not in sweep.findings)
-    return receipt, (*sweep.findings, *news)
-
-
-def _tell(receipt: "Receipt", found: "Sequence[Finding]") -> None:
-    say(f"{receipt.source}: {receipt.added} new, {receipt.changed} with new content, {receipt.unchanged} known already")
-    for one in found:
-        say(f"  {one.severity} [{one.rule}] {one.message}")
-
-
-def _selected(arguments: argparse.Namespace) -> "tuple[Row, ...]":
+def _selected(store: "Store", arguments: argparse.Namespace) -> "tuple[Row, ...]":
+    """Return the rows that match. Raises ConfigError that says what there is when none does."""
     from prony.base.errors import ConfigError
     from prony.base.units import counted
+    from prony.cli.rowfilter import row_filter
 
-    where = _filter(arguments)
-    with _open(arguments) as store:
-        selected = store.select(where)
-        rows = selected.rows
-        total = 0 if rows else len(store.rows())
-    for one in selected.unreadable:
+    everything = store.select()
+    for one in everything.unreadable:
         say(f"prony: {one}", file=sys.stderr)
-    if not rows and total:
-        raise ConfigError(
-            f"{arguments.store}: none of {counted(total, 'result')} matches", fix="give fewer or other filters"
-        )
-    if not rows:
+    if not everything.rows:
         raise ConfigError(
             f"{arguments.store}: no results yet",
             fix="measure with: prony run CONFIG   or import with: prony results import FILE",
         )
+    rows = store.rows(row_filter(arguments, everything.rows))
+    if not rows:
+        raise ConfigError(
+            f"{arguments.store}: none of {counted(len(everything.rows), 'result')} has all of that together",
+            fix="give fewer or other filters",
+        )
     return rows
-
-
-def _filter(arguments: argparse.Namespace) -> "RowFilter":
-    from prony.store.store import RowFilter
-
-    return RowFilter(
-        model=tuple(arguments.model),
-        hardware=tuple(arguments.hardware),
-        framework=tuple(arguments.framework),
-        precision=tuple(arguments.precision),
-        concurrency=tuple(arguments.conc),
-        valid_only=arguments.valid,
-    )
 
 
 def _open(arguments: argparse.Namespace) -> "Store":
@@ -238,6 +213,6 @@ def _open(arguments: argparse.Namespace) -> "Store":
 
 
 def _print_json(value: list[dict[str, object]]) -> None:
-    import orjson
+    from prony.cli.findings import print_json
 
-    print_data(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+    print_json(value)

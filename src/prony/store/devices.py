@@ -115,7 +115,6 @@ def _correction(message: str, evidence: str) -> Finding:
     return Finding(
         rule="row/gpu-count-corrected",
         severity="warn",
-        message=message,
-        fix="nothing to do; the recorded counts are kept as evidence",
+        message=f"{message}; the recorded counts are kept as evidence",
         evidence=evidence,
     )

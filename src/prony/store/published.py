@@ -182,9 +182,9 @@ class _Reader:
         words = {
             "hardware": f"unknown SKU '{name}' in {many}: imported under that name",
             "framework": f"unknown framework '{name}' in {many}: imported under that name",
-            "metric": f"metric '{name}' of {many} is not in the registry: its values are kept here only",
-            "value": f"metric '{name}' of {many} has values that are no numbers: kept here only",
-            "field": f"field '{name}' of {many} has no place in a row: its values are kept here only",
+            "metric": f"metric '{name}' of {many} is not in the registry: its values are kept as a finding",
+            "value": f"metric '{name}' of {many} has values that are no numbers: they are kept as a finding",
+            "field": f"field '{name}' of {many} has no place in a row: its values are kept as a finding",
         }
         evidence = orjson.dumps({key[:16]: found for key, found in values}).decode()
         severity: Severity = "info" if kind == "field" else "warn"
