@@ -14,7 +14,7 @@ from prony.base.files import write_atomic
 class Frozen(BaseModel):
     """Base of every type that crosses a border: immutable, unknown fields refused, numbers finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False, defer_build=True)
 
 
 ModelT = TypeVar("ModelT", bound=Frozen)

@@ -1,5 +1,8 @@
 """YAML read with libyaml, with the line of every key and item, and duplicate keys refused."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +10,38 @@ import yaml
 
 from prony.base.errors import ConfigError
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 MAX_DEPTH = 64
 # Aliases may make a document this many times larger than it is written, and no more.
 MAX_GROWTH, SMALL_ENOUGH = 10, 100_000
+
+
+class _Tagger(_Loader):  # type: ignore[misc]
+    """Looks up the tag of a plain scalar once: a config holds the same few over and over, each worth a regex or two."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self.known: dict[str, str] = {}
+
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
+        if kind is not yaml.ScalarNode or value is None or not implicit[0]:
+            return str(super().resolve(kind, value, implicit))
+        if value not in self.known:
+            self.known[value] = super().resolve(kind, value, implicit)
+        return self.known[value]
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Hold the garbage collector back: a tree only grows while it is read, and each look at it is in vain."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class YamlMap(dict[str, Any]):
@@ -50,13 +80,14 @@ def load_yaml(path: Path) -> YamlMap:
     return parse_yaml(text, str(path))
 
 
+@_without_collection()
 def parse_yaml(text: str, file: str, faults: list[ConfigError] | None = None) -> YamlMap:
     """Read YAML text that must hold one mapping; `file` names it in errors. Raises ConfigError with file:line.
 
     With `faults`, duplicate keys (the last wins) and unreadable values (kept as text) are added to it instead.
     """
     try:
-        node = yaml.compose(text, _Loader)
+        node = yaml.compose(text, _Tagger)
     except RecursionError:
         raise ConfigError(f"{file}: nested too deeply", allowed=f"{MAX_DEPTH} levels", fix="flatten it") from None
     except yaml.MarkedYAMLError as error:
@@ -80,6 +111,7 @@ class _Builder:
         self.file = file
         self.faults = faults
         self.scalars = yaml.constructor.SafeConstructor()
+        self.made: dict[tuple[str, str], Any] = {}
         self.open: set[int] = set()
         self.built: dict[int, tuple[Any, int]] = {}
         self.written = 0
@@ -123,8 +155,11 @@ class _Builder:
     def scalar(self, node: yaml.ScalarNode) -> Any:
         if node.tag == "tag:yaml.org,2002:str":
             return node.value
+        known = (node.tag, node.value)
         try:
-            return self.scalars.construct_object(node)
+            if known not in self.made:
+                self.made[known] = self.scalars.construct_object(node)
+            return self.made[known]
         except (yaml.YAMLError, ValueError):
             line = node.start_mark.line + 1
             fault = ConfigError(

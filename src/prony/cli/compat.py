@@ -46,7 +46,7 @@ def add_compat_parsers(verbs: "argparse._SubParsersAction[argparse.ArgumentParse
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config-files", nargs="+", required=True, type=Path)
-    parser.add_argument("--runner-config", type=Path, default=Path("configs/runners.yaml"))
+    parser.add_argument("--runner-config", type=Path, default=Path("configs/runners.yaml"), metavar="FILE")
     evals = parser.add_mutually_exclusive_group()
     evals.add_argument("--no-evals", action="store_true")
     evals.add_argument("--evals-only", action="store_true")

@@ -28,7 +28,7 @@ class Canary(Frozen):
 
 
 def canaries(points: Iterable[Point]) -> tuple[Canary, ...]:
-    """Return the cheapest point of every (image, SKU, topology kind) group, the first on a tie, in order of the groups.
+    """Return the cheapest point of every (image, SKU, topology kind) group, in order of the groups; of equal ones the lower concurrency.
 
     stands_for: points of the group, itself included. Eval-only points are none. Raises ConfigError for a runner
     that names no SKU.
@@ -39,7 +39,7 @@ def canaries(points: Iterable[Point]) -> tuple[Canary, ...]:
             groups.setdefault(group_of(point), []).append(point)
     found = []
     for group, members in groups.items():
-        cheapest = min(members, key=gpu_seconds)
+        cheapest = min(members, key=lambda point: (gpu_seconds(point), point.concurrency))
         found.append(Canary(group=group, point=cheapest, gpu_seconds=gpu_seconds(cheapest), stands_for=len(members)))
     return tuple(found)
 
