@@ -39,6 +39,9 @@ def test_one_server_start_serves_all_folders_and_each_gets_its_own_result(bench:
         assert row.hardware == "cpu"
         assert provenance is not None
         assert provenance.engine_version == "tiny-1.0"
+        assert provenance.commands[0].command == deployment.roles[0].argv
+        assert provenance.model == deployment.model
+        assert provenance.client is not None and provenance.client.reads > 0
         assert {artifact.name for artifact in result.artifacts} >= {"job.json", "events.npz"}
         assert any(artifact.name.startswith("logs/") for artifact in result.artifacts) == (folder is folders[0])
         for artifact in result.artifacts:
