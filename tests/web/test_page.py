@@ -128,10 +128,10 @@ def test_arrow_keys_walk_along_a_line_and_between_lines(page: Page, address: str
 def test_every_choice_can_be_reached_by_tab(page: Page, server: str) -> None:
     opened(page, server)
     reached = []
-    for _ in range(12):
+    for _ in range(15):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.dataset.testid"))
-    for name in ("model", "workload", "language", "theme", "scale-y-log", "scale-x-log", "point"):
+    for name in ("model", "workload", "language", "theme", "axis-metric", "axis-latency", "scale-y-log", "scale-x-log", "point"):
         assert name in reached
 
 

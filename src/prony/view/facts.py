@@ -103,7 +103,7 @@ def _kind(name: str, values: tuple[str, ...]) -> FactKind:
         return "command"
     if name.endswith("_at"):
         return "moment"
-    if name in ("topology", "workload"):
+    if name in ("topology", "workload", "machine"):
         return "terms"
     return "digest" if all(_is_digest(text) for text in values) else "text"
 

@@ -11,16 +11,19 @@ from prony.base.errors import ConfigError
 from prony.base.finding import Finding
 from prony.base.model import Frozen
 from prony.base.text import cell
-from prony.measure.registry import METRICS, Metric
+from prony.measure.registry import METRICS, Metric, metric
 from prony.measure.result import Row
 from prony.store.store import StoredVersion
 from prony.view.catalogue import ModelChoice, catalogue, select
-from prony.view.chart import STANDARD, chart
+from prony.view.chart import STANDARD, STATS, chart
 from prony.view.detail import detail
 from prony.view.series import measured_here
 from prony.view.table import Table, table
 
 CHART_KEYS = ("model", "workload", "x", "y", "x_stat", "y_stat")
+_Y_CHOICES = ("tput_per_gpu", "output_tput_per_gpu", "input_tput_per_gpu")
+_STAT_CHOICES = ("p50", "p90", "p99")
+_LATENCY_CHOICES = ("e2el", "ttft", "tpot")
 TABLE_KEYS = ("model", "workload")
 
 
@@ -29,6 +32,22 @@ class ChartAxes(Frozen):
 
     x: str
     y: str
+
+
+class Choice(Frozen):
+    """Something to choose, in both languages."""
+
+    key: str
+    en: str
+    zh: str
+
+
+class AxisChoices(Frozen):
+    """What can be put on the charts' axes: y of both, the statistic of x, x of the second; only what some row has."""
+
+    y: tuple[Choice, ...]
+    stat: tuple[Choice, ...]
+    latency: tuple[Choice, ...]
 
 
 class Meta(Frozen):
@@ -42,6 +61,7 @@ class Meta(Frozen):
     made_at: str
     models: tuple[ModelChoice, ...]
     charts: tuple[ChartAxes, ...]
+    choices: AxisChoices
     metrics: tuple[Metric, ...]
     unreadable: tuple[str, ...] = ()
 
@@ -61,6 +81,7 @@ def meta(rows: Sequence[Row], title: str, store: str, made_at: str, unreadable: 
         made_at=made_at,
         models=catalogue(rows).models,
         charts=tuple(ChartAxes(x=x, y=y) for x, y in STANDARD),
+        choices=_axis_choices(rows),
         metrics=METRICS,
         unreadable=tuple(finding.message for finding in unreadable),
     )
@@ -121,6 +142,20 @@ def to_csv(content: Table) -> str:
         cells = [cell(one) if isinstance(one, str) else one for one in row.cells]
         writer.writerow([*cells, " ".join(row.unsupported), "yes" if row.valid else "no", cell(verdicts), row.key])
     return out.getvalue()
+
+
+def _axis_choices(rows: Sequence[Row]) -> AxisChoices:
+    known = {(one.metric, one.stat) for row in rows for one in row.measurements}
+    metrics, stats = {metric for metric, _ in known}, {stat for metric, stat in known if metric == STANDARD[0][0]}
+
+    def named(keys: tuple[str, ...]) -> tuple[Choice, ...]:
+        return tuple(Choice(key=key, en=metric(key).en, zh=metric(key).zh) for key in keys if key in metrics)
+
+    return AxisChoices(
+        y=named(_Y_CHOICES),
+        stat=tuple(Choice(key=key, en=STATS[key][0], zh=STATS[key][1]) for key in _STAT_CHOICES if key in stats),
+        latency=named(_LATENCY_CHOICES),
+    )
 
 
 def _chosen(rows: Sequence[Row], query: Mapping[str, str], allowed: tuple[str, ...]) -> tuple[Row, ...]:

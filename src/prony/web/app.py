@@ -50,7 +50,8 @@ def create_app(
     """Return the application. Raises LaunchError when the page's browser library is missing.
 
     load is called for each request, off the event loop, and may block; versions(key) for each card of a row.
-    store: its name for people. allowed_hosts: Host headers that are answered ("*" for all), so that a foreign page cannot read a loopback server by rebinding DNS.
+    store: its name for people. allowed_hosts: Host headers that are answered ("*" for all),
+    so that a foreign page cannot read a loopback server by rebinding DNS.
     """
     assets.text(assets.D3)
     routes = [

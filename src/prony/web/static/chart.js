@@ -2,12 +2,13 @@
 
 import { el, rove, svg } from "./dom.js";
 import { quantity, significant } from "./format.js";
-import { t, words } from "./i18n.js";
+import { t, term, words } from "./i18n.js";
 import { placeLabels } from "./labels.js";
 import { colourClass, dash, symbolPath } from "./marks.js";
 import { spread } from "./spread.js";
 
 const NARROW = 520;
+const FEW = 3; // up to so many lines say the concurrency of their points always, others while they stand out
 const NAMED = 16; // more lines than this are numbered: names would cover the marks
 
 // view: {shown: [series in legend order], numbers: Map(line id → number), x, y: "linear" | "log"}.
@@ -132,7 +133,7 @@ function mark({ x, y }, chart, line, point) {
     transform: `translate(${x(point.x)} ${y(point.y)})`,
     role: "button",
     tabindex: "-1",
-    "aria-label": `${point.label}: ${quantity(point.x, chart.x.unit)}, ${quantity(point.y, chart.y.unit)}`,
+    "aria-label": `${term(point.label)}: ${quantity(point.x, chart.x.unit)}, ${quantity(point.y, chart.y.unit)}`,
     "data-key": point.key,
     "data-testid": "point",
   });
@@ -151,7 +152,7 @@ function drawLabels(root, plot, groups, view) {
   const texts = named.map(({ series }) => {
     const number = String(view.numbers.get(series.line.id));
     const text = svg("text", { class: `label ${colourClass(series.line)}`, "data-line": series.line.id, "data-testid": "label" });
-    text.textContent = plot.narrow || named.length > NAMED ? number : series.line.label;
+    text.textContent = plot.narrow || named.length > NAMED ? number : term(series.line.label);
     root.append(text);
     return text;
   });
@@ -161,7 +162,8 @@ function drawLabels(root, plot, groups, view) {
     return { x: plot.x(end.x), y: plot.y(end.y), width: size.width, height: size.height };
   });
   const frame = { left: plot.frame.left + 2, top: 20, right: plot.width - 1, bottom: plot.frame.bottom - 2 };
-  const boxes = placeLabels(ends, obstacles(plot, named), frame);
+  const flags = named.flatMap((group) => group.points.filter((point) => !point.valid).map((point) => flagBox(plot, point)));
+  const boxes = placeLabels(ends, obstacles(plot, named), frame, { taken: flags });
   boxes.forEach((place, index) => {
     const [text, end] = [texts[index], ends[index]];
     if (!place) return text.remove();
@@ -169,6 +171,23 @@ function drawLabels(root, plot, groups, view) {
     text.setAttribute("y", place.bottom - (place.bottom - place.top) * 0.24);
     return text.before(leader(end, place, named[index].series.line));
   });
+  root.classList.toggle("few", named.length <= FEW);
+  const taken = [...flags, ...boxes.filter(Boolean)];
+  named.forEach((group, index) => {
+    const own = named.length <= FEW ? taken : [...flags, ...boxes.slice(index, index + 1).filter(Boolean)];
+    root.append(concurrencies(plot, group, own, frame));
+  });
+}
+
+const flagBox = ({ x, y }, point) => ({ left: x(point.x) + 5, right: x(point.x) + 12, top: y(point.y) - 18, bottom: y(point.y) - 3 });
+
+// The concurrency at each point of a line; adds the boxes it takes to `taken`.
+function concurrencies(plot, { series, points }, taken, frame) {
+  const spots = points.map((point) => ({ x: plot.x(point.x), y: plot.y(point.y), width: 7 * String(point.concurrency).length, height: 13 }));
+  const places = placeLabels(spots, spots, frame, { taken, distances: [7, 11, 16] });
+  taken.push(...places.filter(Boolean));
+  const texts = points.map((point, index) => places[index] && svg("text", { x: places[index].left, y: places[index].bottom - 3 }, String(point.concurrency)));
+  return svg("g", { class: "concurrency", "data-line": series.line.id, "aria-hidden": "true", "data-testid": "concurrency" }, texts);
 }
 
 function leader(end, place, line) {
@@ -251,7 +270,7 @@ function fillTip(tip, plot, chart, spot) {
   const { point } = spot;
   const value = (axis, amount, between) => el("div", {}, `${words(axis)}: `, el("b", {}, quantity(amount, axis.unit)), spread(point, axis, between));
   tip.replaceChildren(
-    el("div", { class: "title" }, point.label),
+    el("div", { class: "title" }, term(point.label)),
     value(chart.y, point.y, point.y_interval),
     value(chart.x, point.x, point.x_interval),
     ...point.badges.map((badge) => el("div", { class: `badge ${badge.kind}` }, t(`badge.${badge.kind}`), badge.rule ? ` · ${badge.rule}` : "")),

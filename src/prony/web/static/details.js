@@ -1,29 +1,24 @@
 // The card of one point: everything measured, whether it is valid, and where it comes from.
 
-import { el } from "./dom.js";
+import { el, scroller } from "./dom.js";
 import { moment, quantity, range } from "./format.js";
-import { t, words } from "./i18n.js";
+import { t, term, words } from "./i18n.js";
 import { spread } from "./spread.js";
 
 const STATS = ["p50", "p90", "p95", "p99", "p999"];
-const PROVENANCE = [
-  "engine", "engine_version", "recipe", "recipe_digest", "config_file", "config_digest", "job_key", "launch_key",
-  "image_digest", "machine", "clock", "seed", "git_commit", "prony_version", "definitions", "started_at", "ended_at",
-];
-const DIGEST = /^(sha256:)?[0-9a-f]{20,64}$/;
-
 // details: the API's answer for one row; keys: all repeats of the point; shown: [{axis, value, interval, point}] as the
 // charts draw them; onrepeat(key) shows another repeat.
 export function showDetails(dialog, details, { keys, shown, metrics, onrepeat }) {
   const { row } = details;
   dialog.replaceChildren(
     el("div", { class: "dialog-head" },
-      el("h2", { id: "details-title" }, details.label),
+      el("h2", { id: "details-title" }, term(details.label)),
       el("button", { type: "button", class: "close", onclick: () => dialog.close() }, t("details.close")),
     ),
     el("p", { "data-testid": "values" }, shown.map(({ axis, value, interval, point }) =>
       el("span", { class: "value" }, `${words(axis)}: `, el("b", {}, quantity(value, axis.unit)), spread(point, axis, interval)))),
     keys.length > 1 ? repeats(keys, row.key, onrepeat) : "",
+    versions(details),
     badges(details.badges),
     verdicts(row.verdicts ?? []),
     el("h3", {}, t("details.measurements")),
@@ -71,7 +66,7 @@ function measurements(found, metrics) {
   const head = el("tr", {}, heads.map((text, index) => el("th", { scope: "col", class: index ? "number" : null }, text)));
   const unsupported = found.some((one) => one.supported === false);
   return el("div", {},
-    el("div", { class: "scroll" }, el("table", { "data-testid": "measurements" }, el("thead", {}, head), el("tbody", {}, rows))),
+    scroller(el("table", { "data-testid": "measurements" }, el("thead", {}, head), el("tbody", {}, rows))),
     unsupported ? el("p", { class: "quiet" }, t("details.unsupported.note")) : "",
   );
 }
@@ -91,31 +86,28 @@ function measured(metric, stats) {
   );
 }
 
-function provenance({ row, topology, workload }) {
-  const known = [
-    ["model", row.model], ["workload", workload], ["topology", topology], ["gpus_used", row.hardware === "cpu" ? t("details.cpu", { n: row.gpus_used }) : row.gpus_used],
-    ["gpus_allocated", row.gpus_allocated], ["image", row.image], ["measured_at", moment(row.measured_at)],
-    ["client", row.client], ["source", row.source], ["config_key", row.config_key], ["key", row.key],
-  ];
-  const told = row.provenance ? PROVENANCE.map((name) => [name, provenanceText(name, row.provenance[name])]) : [];
-  const rows = [...known, ...told].filter(([, value]) => value !== undefined && value !== null && value !== "");
+function provenance({ row, facts }) {
   return el("div", {},
-    el("dl", { "data-testid": "provenance" }, rows.map(([name, value]) => [el("dt", {}, t(`field.${name}`)), el("dd", {}, shortened(String(value)))])),
+    el("dl", { "data-testid": "provenance" }, facts.map((fact) => [el("dt", {}, words(fact)), el("dd", {}, fact.values.map((value) => el("div", {}, told(fact, value, row))))])),
     row.provenance ? "" : el("p", { class: "quiet" }, t("details.no_provenance")),
   );
 }
 
-function provenanceText(name, value) {
-  if (name === "machine") {
-    const gib = Math.round(value.memory_bytes / 2 ** 30);
-    return [value.hostname, value.cpu, `${value.cores} cores`, `${gib} GiB`, value.kernel, ...(value.accelerators ?? [])].join(" · ");
-  }
-  return name.endsWith("_at") ? moment(value) : value;
+function told(fact, value, row) {
+  if (fact.key === "gpus_used" && row.hardware === "cpu") return t("details.cpu", { n: value });
+  if (fact.kind === "command") return [el("code", { class: "command" }, value), " ", copyButton(() => value)];
+  if (fact.kind === "digest") return [el("code", { title: value }, `${value.slice(0, value.startsWith("sha256:") ? 19 : 12)}…`), " ", copyButton(() => value)];
+  if (fact.kind === "moment") return moment(value);
+  return fact.kind === "terms" ? term(value) : value;
 }
 
-function shortened(text) {
-  if (!DIGEST.test(text)) return [text];
-  return [el("code", { title: text }, `${text.slice(0, text.startsWith("sha256:") ? 19 : 12)}…`), " ", copyButton(() => text)];
+// A row that came again with other content: what was known before.
+function versions({ versions: all = [], main }) {
+  if (!all.length) return "";
+  const shown = all.find((one) => one.shown);
+  const others = all.filter((one) => one !== shown).map((one) => `${quantity(one.value, main.unit)} (${moment(one.stored_at)})`);
+  const text = t("details.versions", { n: shown?.version ?? "—", total: all.length, metric: words(main), others: others.join("; ") });
+  return el("p", { "data-testid": "versions" }, text);
 }
 
 function copyButton(content, label = t("details.copy")) {

@@ -22,3 +22,26 @@ export function rove(nodes, node) {
   for (const other of nodes) other.setAttribute("tabindex", other === node ? "0" : "-1");
   node.focus();
 }
+
+// A choice from a list, with its name above it. options: [[id, text]].
+export function choose(name, label, options, value, onchoose) {
+  const box = el("select", { "data-testid": name, onchange: (event) => onchoose(event.target.value) },
+    options.map(([id, text]) => el("option", { value: id }, text)));
+  box.value = value;
+  return el("label", {}, el("span", {}, label), box);
+}
+
+// A box that scrolls, and shows at its edges that there is more.
+export function scroller(child) {
+  const box = el("div", { class: "scroll" }, child);
+  const outer = el("div", { class: "scroller" }, box);
+  const mark = () => {
+    outer.classList.toggle("more-left", box.scrollLeft > 2);
+    outer.classList.toggle("more-right", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+    outer.style.setProperty("--bar-y", `${box.offsetWidth - box.clientWidth}px`);
+    outer.style.setProperty("--bar-x", `${box.offsetHeight - box.clientHeight}px`);
+  };
+  box.addEventListener("scroll", mark, { passive: true });
+  new ResizeObserver(mark).observe(box);
+  return outer;
+}

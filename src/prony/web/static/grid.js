@@ -1,6 +1,6 @@
 // A table that sorts by its headers, with a header that stays in sight.
 
-import { el, rove } from "./dom.js";
+import { el, rove, scroller } from "./dom.js";
 import { t } from "./i18n.js";
 import { parseSort } from "./state.js";
 
@@ -10,7 +10,7 @@ export function grid(columns, rows, { sort, onsort, onopen = null, onhover = nul
   const body = el("tbody", {}, sorted.map((row) => line(row, columns, { onopen, onhover, rowClass })));
   if (onopen) walkRows(body);
   const head = el("thead", {}, el("tr", {}, columns.map((column) => header(column, sort, onsort))));
-  return el("div", { class: "scroll" }, el("table", { "data-testid": testid }, head, body));
+  return scroller(el("table", { "data-testid": testid }, head, body));
 }
 
 function header(column, sort, onsort) {

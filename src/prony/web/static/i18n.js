@@ -20,5 +20,18 @@ export function t(key, values = {}) {
   return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
+// Words inside names that the data brings: "prefill TP4 + decode TP8", "draft model", "8 concurrent".
+export const term = (text) => text.split(/( · | \+ )/).map(translated).join("");
+
+function translated(part) {
+  const counted = /^(\d+) ([a-z]+)$/.exec(part);
+  if (counted && known(counted[2])) return t(`term.${counted[2]}`, { n: counted[1] });
+  const whole = part.replaceAll(" ", "_");
+  if (known(whole)) return t(`term.${whole}`);
+  return part.replace(/^[a-z]+(?= )/, (word) => (known(word) ? t(`term.${word}`) : word));
+}
+
+const known = (word) => Object.hasOwn(STRINGS, `term.${word}`);
+
 // The words of an axis, metric or column, which carry both languages.
 export const words = (thing) => thing[current];

@@ -4,19 +4,20 @@ const DISTANCES = [9, 17, 28, 42, 58, 76, 96, 120, 150, 185];
 const DIRECTIONS = [[1, 0], [0.8, -0.6], [0.8, 0.6], [0, -1], [0, 1], [-0.8, -0.6], [-0.8, 0.6], [-1, 0]];
 const GAP = 2;
 
-// ends: [{x, y, width, height}] in order of importance; obstacles: [{x, y}]; frame: {left, top, right, bottom}.
+// ends: [{x, y, width, height}] in order of importance; obstacles: [{x, y}]; frame: {left, top, right, bottom};
+// taken: boxes that no label may touch.
 // Returns for each end its box {left, top, right, bottom}, or null where none is free.
-export function placeLabels(ends, obstacles, frame) {
-  const taken = [];
+export function placeLabels(ends, obstacles, frame, { taken: given = [], distances = DISTANCES } = {}) {
+  const taken = [...given];
   return ends.map((end) => {
-    const box = best(candidates(end), taken, obstacles, frame);
+    const box = best(candidates(end, distances), taken, obstacles, frame);
     if (box) taken.push(box);
     return box;
   });
 }
 
-function* candidates({ x, y, width, height }) {
-  for (const distance of DISTANCES) {
+function* candidates({ x, y, width, height }, distances) {
+  for (const distance of distances) {
     for (const [turn, [dx, dy]] of DIRECTIONS.entries()) {
       const anchorX = x + dx * distance;
       const anchorY = y + dy * distance;

@@ -1,7 +1,7 @@
 // The page's start: read what is asked, get it, draw it, and draw again when it changes.
 
 import { showDetails } from "./details.js";
-import { el } from "./dom.js";
+import { choose, el } from "./dom.js";
 import { moment } from "./format.js";
 import { LANGUAGES, language, setLanguage, t } from "./i18n.js";
 import { drawPage } from "./page.js";
@@ -45,9 +45,9 @@ async function update(next) {
   drawTop();
   if (!meta.rows) return drawEmpty();
   await attempt(async () => {
-    const query = chosen();
-    const known = JSON.stringify(data?.query) === JSON.stringify(query);
-    const found = known ? data : await fetchData(query);
+    const [query, axes] = [chosen(), chosenAxes()];
+    const known = data && JSON.stringify([data.query, data.axes]) === JSON.stringify([query, axes]);
+    const found = known ? data : await fetchData(query, axes);
     if (mine !== turn) return;
     data = found;
     redraw();
@@ -71,16 +71,27 @@ function chosen() {
   return { model: model.model, workload: workload.id };
 }
 
-async function fetchData(query) {
-  const charts = meta.charts.map((axes) => source.get(address("/api/charts", { ...query, ...axes })));
+// The axes of both charts: the usual ones unless the link says others. A report holds the usual ones only.
+function chosenAxes() {
+  const asked = (options, key) => (!source.embedded && options.some((one) => one.key === key) ? key : "");
+  const { y, stat, latency } = meta.choices;
+  return meta.charts.map((usual, index) => ({
+    x: (index && asked(latency, state.latency)) || usual.x,
+    y: asked(y, state.metric) || usual.y,
+    x_stat: asked(stat, state.stat),
+  }));
+}
+
+async function fetchData(query, axes) {
+  const charts = axes.map((pair) => source.get(address("/api/charts", { ...query, ...pair })));
   const table = source.get(address("/api/table", query));
-  return { query, charts: await Promise.all(charts), table: await table };
+  return { query, axes, charts: await Promise.all(charts), table: await table };
 }
 
 function redraw() {
   const focus = focusMark();
   const scrolled = [...view.querySelectorAll(".scroll")].map((box) => [box.scrollLeft, box.scrollTop]);
-  redrawCharts = drawPage(view, data, state, { change, open, source });
+  redrawCharts = drawPage(view, data, state, { change, open, source, meta });
   [...view.querySelectorAll(".scroll")].forEach((box, index) => scrolled[index] && box.scrollTo(...scrolled[index]));
   focus();
 }
@@ -143,17 +154,17 @@ function drawTop() {
   const workload = model?.workloads.find((one) => one.id === state.workload) ?? model?.workloads[0];
   const active = top.contains(document.activeElement) ? document.activeElement.dataset.testid : null;
   top.replaceChildren(
-    el("div", { class: "title" }, el("h1", {}, meta.title), el("span", { class: "quiet" }, summary())),
+    el("div", { class: "title" }, el("h1", {}, meta.title), el("span", { class: "quiet" }, summary()), unreadable()),
     model
       ? el("div", { class: "choices" },
-          select("model", t("model"), meta.models.map((one) => [one.model, one.model]), model.model, (value) =>
+          choose("model", t("model"), meta.models.map((one) => [one.model, one.model]), model.model, (value) =>
             change({ model: value, workload: "", hidden: "", more: "", point: "" })),
-          select("workload", t("workload"), model.workloads.map((one) => [one.id, t("workload.choice", { label: one.label, n: one.rows })]), workload.id, (value) =>
+          choose("workload", t("workload"), model.workloads.map((one) => [one.id, t("workload.choice", { label: one.label, n: one.rows })]), workload.id, (value) =>
             change({ model: model.model, workload: value, hidden: "", more: "", point: "" })))
       : "",
     el("div", { class: "choices" },
-      select("language", t("language"), LANGUAGES, language(), (lang) => change({ lang })),
-      select("theme", t("theme"), ["auto", "light", "dark"].map((name) => [name, t(`theme.${name}`)]), storedTheme(), setTheme)),
+      choose("language", t("language"), LANGUAGES, language(), (lang) => change({ lang })),
+      choose("theme", t("theme"), ["auto", "light", "dark"].map((name) => [name, t(`theme.${name}`)]), storedTheme(), setTheme)),
   );
   if (active) top.querySelector(`[data-testid="${active}"]`)?.focus();
 }
@@ -164,11 +175,10 @@ function summary() {
   return [rows, where].filter(Boolean).join(" · ");
 }
 
-function select(name, label, options, value, onchoose) {
-  const box = el("select", { "data-testid": name, onchange: (event) => onchoose(event.target.value) },
-    options.map(([id, text]) => el("option", { value: id }, text)));
-  box.value = value;
-  return el("label", {}, el("span", {}, label), box);
+function unreadable() {
+  if (!meta.unreadable.length) return "";
+  const told = t("rows.unreadable", { n: meta.unreadable.length, first: meta.unreadable[0] });
+  return el("div", { class: "badge warn", "data-testid": "unreadable", title: meta.unreadable.join("\n") }, told);
 }
 
 function drawEmpty() {

@@ -1,16 +1,16 @@
 // The page for one model and workload: two charts, the list of lines, the data.
 
 import { drawChart, highlight } from "./chart.js";
-import { el } from "./dom.js";
+import { choose, el } from "./dom.js";
 import { moment, quantity } from "./format.js";
 import { grid } from "./grid.js";
-import { t, words } from "./i18n.js";
+import { t, term, words } from "./i18n.js";
 import { swatch } from "./marks.js";
 import { address } from "./source.js";
 import { listOf, scaleKind } from "./state.js";
 
 // data: {charts, table, query}; change(part) sets state and draws again; open(key, keys) shows the card.
-export function drawPage(box, data, state, { change, open, source }) {
+export function drawPage(box, data, state, { change, open, source, meta }) {
   const legend = merged(data.charts);
   const count = state.more ? legend.length : Math.min(data.charts[0].shown, legend.length);
   const listed = legend.slice(0, count);
@@ -21,7 +21,7 @@ export function drawPage(box, data, state, { change, open, source }) {
   const light = (id) => boxes.forEach((chartBox) => highlight(chartBox, id));
   const figures = data.charts.map((chart, index) => figure(chart, boxes[index]));
   box.replaceChildren(
-    scales(state, change),
+    el("div", { class: "controls" }, source.embedded ? "" : axisChoices(data, meta.choices, change), scales(state, change)),
     el("div", { class: "charts" }, figures),
     key(data.charts[0]),
     lines(data, listed, { numbers, hidden, state, change, light, rest: legend.length - count }),
@@ -65,7 +65,15 @@ function scales(state, change) {
         type: "button", "aria-pressed": String(state[axis] === kind), "data-testid": `scale-${axis}-${kind}`,
         onclick: () => change({ [axis]: kind }),
       }, t(`scale.${kind}`))));
-  return el("div", { class: "controls" }, choice("y"), choice("x"));
+  return [choice("y"), choice("x")];
+}
+
+// Which metrics and which percentile; a report holds the usual ones only.
+function axisChoices(data, choices, change) {
+  const [first, second] = data.axes;
+  const named = (options) => options.map((one) => [one.key, words(one)]);
+  const choice = (name, options, value) => (options.length > 1 ? choose(`axis-${name}`, t(`axis.${name}`), named(options), value, (key) => change({ [name]: key })) : "");
+  return [choice("metric", choices.y, first.y), choice("stat", choices.stat, first.x_stat || "p50"), choice("latency", choices.latency, second.x)];
 }
 
 function key(chart) {
@@ -74,6 +82,7 @@ function key(chart) {
   const notes = [
     chart.series.length > 1 ? [el("span", { class: "envelope-key" }), t("chart.envelope", { n: chart.series.length })] : null,
     [t("chart.frontier")],
+    [t("chart.concurrency")],
     chart.series.some(({ line }) => line.spec_decoding !== "none") ? [t("chart.dash")] : null,
     has("invalid") || has("simulated") ? [t("chart.hollow")] : null,
     has("stale") ? [t("chart.stale")] : null,
@@ -90,7 +99,7 @@ function lines(data, listed, { numbers, hidden, state, change, light, rest }) {
   const columns = [
     { key: "shown", title: t("lines.shown"), cell: ({ line }) => checkbox(line, !hidden.has(line.id), toggle) },
     { key: "number", title: "#", number: true, tight: true, value: ({ line }) => -numbers.get(line.id), cell: ({ line }) => String(numbers.get(line.id)) },
-    { key: "line", title: t("lines.line"), value: ({ line }) => line.label, cell: ({ line }) => el("span", { class: "line-name" }, swatch(line), line.label) },
+    { key: "line", title: t("lines.line"), value: ({ line }) => line.label, cell: ({ line }) => el("span", { class: "line-name" }, swatch(line), term(line.label)) },
     ...bests(data.charts),
     { key: "points", title: t("lines.points"), number: true, tight: true, value: count, cell: (entry) => String(count(entry)) },
     { key: "origin", title: t("lines.origin"), value: origin, cell: origin },
@@ -127,7 +136,7 @@ function bests(charts) {
 }
 
 function checkbox(line, checked, toggle) {
-  const box = el("input", { type: "checkbox", "aria-label": t("lines.show", { line: line.label }), onchange: () => toggle(line.id) });
+  const box = el("input", { type: "checkbox", "aria-label": t("lines.show", { line: term(line.label) }), onchange: () => toggle(line.id) });
   box.checked = checked;
   return box;
 }
@@ -135,7 +144,7 @@ function checkbox(line, checked, toggle) {
 function tableOf(data, state, { change, open, source }) {
   const columns = data.table.columns.map((column, index) => ({
     key: column.key, title: words(column), number: column.kind === "number", tight: !column.metric,
-    value: (row) => row.cells[index], cell: (row) => cellText(row.cells[index], column),
+    value: (row) => row.cells[index], cell: (row) => cellText(row.cells[index], column) + (row.unsupported.includes(column.key) ? "*" : ""),
   }));
   columns.push({ key: "verdict", title: t("data.verdict"), value: verdict, cell: verdictBadge });
   const table = grid(columns, data.table.rows, {
@@ -147,13 +156,14 @@ function tableOf(data, state, { change, open, source }) {
     el("h2", { id: "data-title" }, t("data")),
     el("p", { class: "actions" }, el("span", { class: "quiet" }, t("data.hint")), el("a", { href: csv, download: "prony.csv" }, t("data.csv"))),
     table,
+    data.table.rows.some((row) => row.unsupported.length) ? el("p", { class: "quiet", "data-testid": "unsupported" }, t("details.unsupported.note")) : "",
   );
 }
 
 function cellText(value, column) {
   if (value === null || value === "") return "—";
   if (column.metric) return quantity(value, column.unit);
-  return column.key === "measured_at" ? moment(value) : String(value);
+  return column.key === "measured_at" ? moment(value) : term(String(value));
 }
 
 const worst = (row) => row.badges.find((badge) => badge.kind === "invalid") ?? row.badges.find((badge) => badge.kind === "warn");

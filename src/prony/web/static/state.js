@@ -1,6 +1,6 @@
 // What is chosen, kept in the address after '#', so that a link holds the whole view.
 
-const START = { model: "", workload: "", lang: "", x: "auto", y: "auto", more: "", hidden: "", sort: "", rows: "", point: "" };
+const START = { model: "", workload: "", lang: "", x: "auto", y: "auto", metric: "", stat: "", latency: "", more: "", hidden: "", sort: "", rows: "", point: "" };
 
 export function readState() {
   const given = new URLSearchParams(location.hash.slice(1));
