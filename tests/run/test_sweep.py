@@ -204,7 +204,7 @@ def test_sweep_that_was_killed_before_it_was_written_is_started_again(
 def test_resume_with_a_changed_plan_names_what_is_new_and_gone(bench: Bench) -> None:
     deployment = make_deployment()
     Sweep.create(bench.directory, make_launches(deployment, 1, 2)).close()
-    with pytest.raises(PlanError, match=r"new: tiny-key conc=4; gone: tiny-key conc=2") as caught:
+    with pytest.raises(PlanError, match=r"new: tiny-key conc=4\n  gone: tiny-key conc=2") as caught:
         Sweep.open(bench.directory, make_launches(deployment, 1, 4))
     assert "another --out" in caught.value.fix
 

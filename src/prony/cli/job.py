@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from prony.cli.arguments import whole
+from prony.cli.arguments import command, whole
 from prony.cli.console import say
 
 _RUN_HELP = """\
@@ -12,8 +12,9 @@ All folders must need the same server. A folder that has ended before gets a new
 attempts/<n>/.
 """
 _RUN_EXAMPLE = """\
-example:
-  prony job run prony-out/jobs/3f2c9a5be0d14c77
+examples:
+  prony job run prony-out/local/jobs/3f2c9a5be0d14c77
+  prony job run prony-out/local/jobs/3f2c
 
 exit codes: 0 done, 2 the folder is not usable, 3 the launch failed, 4 a result is not valid, 130 interrupted
 """
@@ -28,9 +29,10 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         help="run job folders of one launch",
         description=_RUN_HELP,
         epilog=_RUN_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    run.add_argument("folder", nargs="+", type=Path, metavar="DIR", help="a folder with a job.json")
+    run.add_argument(
+        "folder", nargs="+", type=Path, metavar="DIR", help="a folder with a job.json, or the start of its name"
+    )
     run.add_argument("--attempt", type=whole(1), metavar="N", help="claim this attempt (default: the next free one)")
     run.set_defaults(run=_run)
 
@@ -40,12 +42,45 @@ def _run(arguments: argparse.Namespace) -> int:
     from prony.run.folder import JobFolder
     from prony.run.job import run_jobs
 
-    code = run_jobs(arguments.folder, arguments.attempt, SystemClock())
-    for path in arguments.folder:
+    folders = [_named(path) for path in arguments.folder]
+    code = run_jobs(folders, arguments.attempt, SystemClock())
+    measured = []
+    for path in folders:
         record = JobFolder(path).exit_record()
-        if record is not None:
-            told = f": {record.message}" if record.message else ""
-            say(f"{path}: {record.status}{told}")
-            if record.fix:
-                say(f"  what to do: {record.fix}")
+        if record is None:
+            continue
+        told = f": {record.message}" if record.message else ""
+        say(f"{path}: {record.status}{told}")
+        if record.fix:
+            say(f"  what to do: {record.fix}")
+        measured += [path] if record.status in ("succeeded", "invalid") else []
+    _say_next(measured)
     return code
+
+
+def _named(path: Path) -> Path:
+    """Return the folder, also where only the start of its name is given. Raises ConfigError when several fit."""
+    from prony.base.errors import ConfigError
+
+    start = path.name.removesuffix("…").removesuffix("...")
+    if path.exists() or not start or not path.parent.is_dir():
+        return path
+    found = sorted(one for one in path.parent.iterdir() if one.name.startswith(start) and (one / "job.json").exists())
+    if len(found) > 1:
+        raise ConfigError(
+            f"{path}: {len(found)} job folders start so",
+            allowed=", ".join(one.name for one in found[:8]),
+            fix="give more of the name",
+        )
+    return found[0] if found else path
+
+
+def _say_next(measured: list[Path]) -> None:
+    """Say how to get new results into the store: a run by hand leaves them in their folders."""
+    sweeps = dict.fromkeys(path.absolute().parent for path in measured)
+    for jobs in sweeps:
+        if jobs.name != "jobs":
+            say(f"the store takes results from below DIR/jobs only; this one stays in {jobs}")
+            continue
+        sweep = jobs.parent.relative_to(Path.cwd()) if jobs.is_relative_to(Path.cwd()) else jobs.parent
+        say(f"not in the store yet; next: {command('results', 'import', sweep)}")

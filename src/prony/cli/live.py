@@ -42,9 +42,9 @@ class _Lines:
             if job.state in ("planned", "queued", self.seen.get(job.key)):
                 continue
             self.seen[job.key] = job.state
-            done = len(snapshot.jobs) - snapshot.left
-            reason = f": {headline(job.message)}" if job.message else ""
-            say(f"[{done}/{len(snapshot.jobs)}] {job.state:<9} {job.label}{reason}{_left(snapshot)}")
+            if job.begun:  # those that never began are counted at the end
+                reason = f": {headline(job.message)}" if job.message and job.state != "cancelled" else ""
+                say(f"[{snapshot.done}/{len(snapshot.jobs)}] {job.state:<9} {job.label}{reason}{_left(snapshot)}")
 
 
 def _left(snapshot: Snapshot) -> str:
@@ -59,10 +59,10 @@ def _picture(snapshot: Snapshot, height: int | None) -> Group:
     table.add_column(overflow="ellipsis", no_wrap=True)
     shown = _window(snapshot.jobs, None if height is None else max(1, height - 2))
     for job in shown:
-        table.add_row(Text(job.state, style=_STYLES[job.state]), Text(printable(job.label)), Text(_detail(job)))
-    done = len(snapshot.jobs) - snapshot.left
+        state = job.state if job.begun else "not started"
+        table.add_row(Text(state, style=_STYLES[job.state]), Text(printable(job.label)), Text(_detail(job)))
     hidden = f" ({len(shown)} shown)" if len(shown) < len(snapshot.jobs) else ""
-    return Group(table, Text(f"{done} of {len(snapshot.jobs)} done{hidden}{_left(snapshot)}", style="bold"))
+    return Group(table, Text(f"{snapshot.done} of {len(snapshot.jobs)} done{hidden}{_left(snapshot)}", style="bold"))
 
 
 def _window(jobs: Sequence[JobView], room: int | None) -> Sequence[JobView]:

@@ -8,7 +8,7 @@ from rich.text import Text
 from prony.base.finding import Finding
 from prony.base.units import counted, duration, significant
 from prony.cli.columns import Column, print_table
-from prony.cli.console import make_console, shown
+from prony.cli.console import make_console, say, shown
 from prony.cli.rowmarks import mark, print_marks
 from prony.measure.result import Row
 from prony.run.snapshot import Snapshot
@@ -78,11 +78,18 @@ def _verdict_lines(rows: Sequence[Row]) -> list[tuple[str, int]]:
     return [(f"{verdict.severity} [{rule}] {verdict.message}", counts[rule]) for rule, verdict in first.items()]
 
 
+def print_interrupted(snapshot: Snapshot) -> None:
+    """Say how far a sweep came that was interrupted; nothing of one that was not."""
+    if snapshot.count("planned", "queued", "running", "cancelled"):
+        begun = len(snapshot.jobs) - snapshot.done - snapshot.not_started
+        say(f"\n{snapshot.done} of {len(snapshot.jobs)} done, {begun} interrupted, {snapshot.not_started} not started")
+
+
 def print_faults(snapshot: Snapshot) -> None:
     """Print why jobs did not succeed, equal reasons once, with what to do."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for job in snapshot.jobs:
-        if job.state in ("failed", "timeout", "cancelled"):
+        if job.state in ("failed", "timeout") or (job.state == "cancelled" and job.begun):
             reasons.setdefault(_one_advice(job.message, job.fix), []).append(f"{job.label} ({job.state})")
     console = make_console(stderr=True)
     for (message, fix), labels in reasons.items():

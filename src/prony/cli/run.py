@@ -95,13 +95,14 @@ def _show_outcome(sweep: "Sweep", out: Path, arguments: argparse.Namespace) -> i
 
     Returns 0, or the exit code of the first fault in keeping; one fault hides nothing else.
     """
-    from prony.cli.outcome import print_faults, print_points
+    from prony.cli.outcome import print_faults, print_interrupted, print_points
 
     faults: list[PronyError] = []
     measured = _measured(sweep, faults)
     print_points(measured)
     snapshot = sweep.snapshot()
     print_faults(snapshot)
+    print_interrupted(snapshot)
     rows = _kept(out, arguments.store, faults)
     report = _reported(rows or measured, out, faults)
     for fault in faults:
@@ -131,17 +132,22 @@ def _measured(sweep: "Sweep", faults: "list[PronyError]") -> "list[Row]":
 
 
 def _kept(out: Path, place: str, faults: "list[PronyError]") -> "Sequence[Row] | None":
-    """Ingest the sweep and return all that the store holds; None when the store fails."""
+    """Ingest the sweep, say what it replaced, and return all that the store holds; None when the store fails."""
+    from prony.cli.rowversions import changes
     from prony.store.ingest import ingest_sweep
     from prony.store.store import open_store
 
     try:
         with open_store(place) as store:
+            before = {row.key: row for row in store.rows()}
             ingest_sweep(store, out)
-            return store.rows()
+            rows = store.rows()
     except PronyError as fault:
         faults.append(fault)
         return None
+    for line in changes(before, rows):
+        say(f"measured again: {line}")
+    return rows
 
 
 def _reported(rows: "Sequence[Row]", out: Path, faults: "list[PronyError]") -> list[str]:

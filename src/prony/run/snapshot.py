@@ -11,7 +11,10 @@ from prony.run.ledger import ACTIVE, UNFINISHED, JobEntry, JobState
 
 
 class JobView(Frozen):
-    """One job: progress while it runs, message and fix when it did not succeed; eta_s: seconds to its end."""
+    """One job: progress while it runs, message and fix when it did not succeed; eta_s: seconds to its end.
+
+    begun: false for a job that was cancelled before anything of it ran.
+    """
 
     key: str
     label: str
@@ -24,6 +27,7 @@ class JobView(Frozen):
     started_at: str | None = None
     ended_at: str | None = None
     eta_s: float | None = None
+    begun: bool = True
 
 
 class Snapshot(Frozen):
@@ -41,6 +45,16 @@ class Snapshot(Frozen):
     def left(self) -> int:
         """Jobs that have not ended."""
         return self.count(*UNFINISHED)
+
+    @property
+    def done(self) -> int:
+        """Jobs that came to an end of their own, good or bad."""
+        return self.count("succeeded", "invalid", "failed", "timeout")
+
+    @property
+    def not_started(self) -> int:
+        """Jobs that wait, and those that were cancelled before anything of them ran."""
+        return self.count("planned") + sum(not job.begun for job in self.jobs)
 
 
 def take(directory: Path, jobs: Sequence[JobEntry], folders: Sequence[JobFolder]) -> Snapshot:
@@ -71,6 +85,7 @@ def _view(job: JobEntry, folder: JobFolder, progress: Progress | None, eta_s: fl
         started_at=job.started_at,
         ended_at=job.ended_at,
         eta_s=eta_s,
+        begun=job.state != "cancelled" or folder.progress() is not None,
     )
 
 

@@ -23,6 +23,7 @@ from prony.run.claim import next_attempt
 from prony.run.executors.base import Executor, ExecutorUnavailable, State
 from prony.run.folder import ExitRecord, JobFolder, worst_exit_code
 from prony.run.ledger import ACTIVE, FINISHED, UNFINISHED, JobEntry, LaunchEntry, Ledger
+from prony.run.planchange import describe
 from prony.run.snapshot import Snapshot
 
 MISSES_UNTIL_LOST = 3
@@ -353,13 +354,12 @@ def _lost(state: State) -> LaunchError:
 
 
 def _same_plan(directory: Path, entries: Sequence[JobEntry], jobs: Sequence[Job]) -> None:
-    known, asked = {entry.key: entry.label for entry in entries}, {job.key: job.point.label for job in jobs}
-    new = [label for key, label in asked.items() if key not in known]
-    gone = [label for key, label in known.items() if key not in asked]
+    known, asked = {entry.key for entry in entries}, {job.key for job in jobs}
+    new = [job for job in jobs if job.key not in known]
+    gone = [(entry, job_folder(directory, entry.key)) for entry in entries if entry.key not in asked]
     if new or gone:
-        told = [f"new: {', '.join(new)}"] if new else []
-        told += [f"gone: {', '.join(gone)}"] if gone else []
+        told = "\n  ".join(describe(gone, new))
         raise PlanError(
-            f"{directory}: the plan has changed since this sweep was started ({'; '.join(told)})",
+            f"{directory}: the plan has changed since this sweep was started:\n  {told}",
             fix="restore configs, recipes and load rules, or run the new plan with another --out",
         )
