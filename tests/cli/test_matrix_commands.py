@@ -110,7 +110,7 @@ def test_every_group_has_a_canary_and_the_reference_one_for_all(
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["point"]["config_key"], one["point"]["concurrency"]) for one in found] == [
         ("fixed", 4),
-        ("agentic", 2),
+        ("agentic", 1),
     ]
     assert main(["matrix", "canary", config, "--reference-canary"]) == 0
     row = json.loads(capsys.readouterr().out)

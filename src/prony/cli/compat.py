@@ -64,16 +64,18 @@ def _run(
     from prony.base.errors import PronyError
 
     _check(parser, arguments)
-    try:
-        found = rows(arguments)
-    except PronyError as error:
-        say(f"prony: {error}", sys.stderr)
-        return 1
     import gc
     import json
 
-    print_data(json.dumps(found) + "\n")
-    gc.freeze()  # the process ends here: nothing is gained by walking thousands of rows once more
+    gc.disable()  # rows only grow in number, and then the process ends: looking for garbage is in vain
+    try:
+        print_data(json.dumps(rows(arguments)) + "\n")
+    except PronyError as error:
+        say(f"prony: {error}", sys.stderr)
+        return 1
+    finally:
+        gc.freeze()
+        gc.enable()
     return 0
 
 

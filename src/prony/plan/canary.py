@@ -28,10 +28,10 @@ class Canary(Frozen):
 
 
 def canaries(points: Iterable[Point]) -> tuple[Canary, ...]:
-    """Return the cheapest point of every (image, SKU, topology kind) group, in order of the groups; of equal ones the lower concurrency.
+    """Return the cheapest point of every (image, SKU, topology kind) group, in order of the groups.
 
-    stands_for: points of the group, itself included. Eval-only points are none. Raises ConfigError for a runner
-    that names no SKU.
+    Of equally cheap ones the lower concurrency, then the first. stands_for: points of the group, itself included.
+    Eval-only points are none. Raises ConfigError for a runner that names no SKU.
     """
     groups: dict[Group, list[Point]] = {}
     for point in points:
