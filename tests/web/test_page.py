@@ -131,8 +131,8 @@ def test_every_choice_can_be_reached_by_tab(page: Page, server: str) -> None:
     for _ in range(15):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.dataset.testid"))
-    for name in ("model", "workload", "language", "theme", "axis-metric", "axis-latency", "scale-y-log", "scale-x-log", "point"):
-        assert name in reached
+    choices = {"model", "workload", "language", "theme", "axis-metric", "axis-latency", "scale-y-log", "scale-x-log"}
+    assert choices | {"point"} <= set(reached)
 
 
 def test_the_language_changes_every_word_and_is_in_the_link(page: Page, server: str) -> None:
@@ -226,6 +226,12 @@ def test_nothing_overlaps_or_runs_out_of_the_page(page: Page, server: str, width
     for chart in range(2):
         texts = boxes(page, f"figure:nth-of-type({chart + 1}) svg text:not(.flag)")
         assert overlapping(texts) == []
+        labels_and_flags = [
+            (label, flag)
+            for label in boxes(page, f"figure:nth-of-type({chart + 1}) svg .label")
+            for flag in boxes(page, f"figure:nth-of-type({chart + 1}) svg .flag")
+        ]
+        assert [pair for pair in labels_and_flags if overlapping(list(pair))] == []
     controls = boxes(page, "header select, header h1, .controls button, figcaption, section > h2")
     assert overlapping(controls) == []
     labels = page.locator("figure").first.get_by_test_id("label")
@@ -242,6 +248,58 @@ def test_the_card_fits_the_window(page: Page, server: str, width: int) -> None:
     assert card["left"] >= 0 and card["right"] <= width and card["bottom"] <= 801
     assert page_is_as_wide_as_the_window(page)
     assert page.evaluate("document.querySelector('dialog').scrollWidth <= document.querySelector('dialog').clientWidth")
+
+
+def test_other_metrics_can_be_chosen_and_are_in_the_link(page: Page, server: str) -> None:
+    opened(page, server, PUBLISHED)
+    page.get_by_test_id("axis-metric").select_option("output_tput_per_gpu")
+    page.get_by_test_id("axis-stat").select_option("p99")
+    page.get_by_test_id("axis-latency").select_option("ttft")
+    titles = page.locator("figcaption")
+    expect(titles.nth(0)).to_have_text("Output throughput per GPU against Interactivity (p99)")
+    expect(titles.nth(1)).to_have_text("Output throughput per GPU against Time to first token (p99)")
+    link = page.url
+    page.goto("about:blank")
+    opened(page, link)
+    expect(titles.nth(1)).to_have_text("Output throughput per GPU against Time to first token (p99)")
+
+
+def test_a_report_offers_only_the_axes_it_holds(page: Page, report: str) -> None:
+    opened(page, report, "#metric=output_tput_per_gpu")
+    expect(page.get_by_test_id("axis-metric")).to_have_count(0)
+    expect(page.locator("figcaption").first).to_contain_text("Throughput per GPU against")
+
+
+def test_points_say_their_concurrency_on_the_line_that_is_looked_at(page: Page, server: str) -> None:
+    opened(page, server, PUBLISHED)
+    seen = page.locator("figure").first.locator(".concurrency:visible text")
+    expect(seen).to_have_count(0)
+    page.get_by_test_id("lines").locator("tbody tr").first.hover()
+    expect(seen.first).to_have_text(re.compile(r"^\d+$"))
+
+
+def test_a_table_that_is_cut_shows_that_it_scrolls(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 1000, "height": 800})
+    opened(page, server, PUBLISHED)
+    box = page.locator(".scroller", has=page.get_by_test_id("data"))
+    expect(box).to_have_class(re.compile("more-right"))
+    box.locator(".scroll").evaluate("n => n.scrollTo(n.scrollWidth, 0)")
+    expect(box).to_have_class(re.compile("more-left"))
+    expect(box).not_to_have_class(re.compile("more-right"))
+
+
+def test_in_chinese_names_hold_no_english_words(page: Page, server: str) -> None:
+    opened(page, server, PUBLISHED + "&lang=zh")
+    words = re.compile(r"concurrent|none|draft|disagg|simulated|prefill|decode")
+    labels = page.locator("[aria-label]").evaluate_all("all => all.map(n => n.getAttribute('aria-label'))")
+    told = " ".join([*labels, page.locator("#view").inner_text()])
+    assert not words.findall(told)
+
+
+def test_percentiles_without_enough_observations_have_a_star(page: Page, server: str) -> None:
+    opened(page, server, "#lang=en")
+    page.get_by_test_id("data").locator("tbody tr").first.click()
+    expect(page.get_by_test_id("measurements")).to_contain_text("ms*")
 
 
 def test_charts_fit_again_after_the_window_changes(page: Page, server: str) -> None:
