@@ -27,7 +27,7 @@ LAG_SHARE_OF_E2EL = 0.05
 LAG_SHARE_OF_TPOT = 0.1
 CONCURRENCY_SHARE = 0.9
 MERGED_SHARE = 0.05
-# Of the time of all cores; the demo on two cores with nothing else running has 1 to 3 %.
+# Of the time of all cores. Booking by ticks errs by about 1 % over 5 s on two busy cores.
 FOREIGN_CPU_SHARE = 0.1
 ENGINE_TOKENS_TOLERANCE = 0.01
 
