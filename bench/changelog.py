@@ -18,7 +18,18 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         head = Path(folder) / "head.yaml"
         head.write_bytes(log.read_bytes())
-        add = ["changelog", "add", "--file", str(head), "--keys", "dsr1-fp8-h200-sglang", "--description", "x", "--pr", "1"]
+        add = [
+            "changelog",
+            "add",
+            "--file",
+            str(head),
+            "--keys",
+            "dsr1-fp8-h200-sglang",
+            "--description",
+            "x",
+            "--pr",
+            "1",
+        ]
         subprocess.run([prony, *add], check=True, stdout=subprocess.DEVNULL)
         command = [prony, "changelog", "check", "--base", str(log), "--head", str(head), "--pr", "1"]
         if sys.argv[2:]:
