@@ -325,7 +325,7 @@ FAULTY: tuple[Faulty, ...] = (
     Faulty(
         "A DRAM budget that cannot be computed",
         ("runner: cluster:b200-lab", "runner: cluster:b200-new"),
-        "master.yaml:29: error [dram-budget] kimik3-fp4-b200-vllm-agentic: no DRAM budget: runner 'cluster:b200-new' requires 'available-cpu-dram-mib' in runner hardware metadata.\n"
+        "master.yaml:29: error [dram-budget] kimik3-fp4-b200-vllm-agentic: no DRAM budget: the available-cpu-dram-mib of runner 'cluster:b200-new' is not known\n"
         "  allowed here: cluster:b200-lab\n"
         "  what to do: add the label under 'hardware:' of the runners file",
         files={"runners.yaml": NEW_CLUSTER},

@@ -257,8 +257,8 @@ def canonicalize(arguments: argparse.Namespace) -> int:
     from prony.cli.changeloginputs import read_source
     from prony.spec.changelog import merge
 
-    base = read_source(arguments.base, "base perf-changelog.yaml")
-    head = read_source(arguments.head, "PR perf-changelog.yaml")
+    base = read_source(arguments.base)
+    head = read_source(arguments.head)
     return _deliver(merge.canonicalize(base, head, arguments.pr), arguments.out)
 
 
@@ -267,9 +267,10 @@ def resolve(arguments: argparse.Namespace) -> int:
     from prony.cli.changeloginputs import read_source
     from prony.spec.changelog import merge
 
-    base = read_source(arguments.base, "merge-base perf-changelog.yaml")
-    ours = read_source(arguments.ours, "PR-side perf-changelog.yaml")
-    theirs = read_source(arguments.theirs, "main-side perf-changelog.yaml")
+    # A merge driver gets files of names that say nothing.
+    base = read_source(arguments.base, "base")
+    ours = read_source(arguments.ours, "ours")
+    theirs = read_source(arguments.theirs, "theirs")
     return _deliver(merge.resolve(base, ours, theirs, arguments.pr), arguments.out)
 
 
@@ -291,7 +292,7 @@ def add(arguments: argparse.Namespace) -> int:
     from prony.cli.console import say
     from prony.spec.changelog.write import NewEntry, append_entry
 
-    source = read_source(arguments.file, str(arguments.file))
+    source = read_source(arguments.file)
     if arguments.config_files:
         from prony.spec.changelog.batch import matching
         from prony.spec.master import load_master

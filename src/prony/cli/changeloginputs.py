@@ -72,11 +72,11 @@ def read_inputs(arguments: argparse.Namespace) -> Inputs:
     return _from_files(arguments) if by_file else _from_git(arguments)
 
 
-def read_source(path: Path, label: str) -> "Source":
-    """Read one version. Raises ConfigError."""
+def read_source(path: Path, side: str = "") -> "Source":
+    """Read one version; side: what messages put before its path. Raises ConfigError."""
     from prony.spec.changelog.document import Source
 
-    return Source(read_bytes(path), str(path), label)
+    return Source(read_bytes(path), f"{side} {path}" if side else str(path))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -94,7 +94,7 @@ def _from_files(arguments: argparse.Namespace) -> Inputs:
 
     if arguments.base is None or arguments.head is None:
         raise ConfigError("both versions are needed", allowed="--base FILE --head FILE", fix="name the other file too")
-    base, head = read_source(arguments.base, "base"), read_source(arguments.head, "head")
+    base, head = read_source(arguments.base), read_source(arguments.head)
     return Inputs(base, head, str(arguments.base), str(arguments.head), _masters_of_files(arguments))
 
 
@@ -128,8 +128,8 @@ def _from_git(arguments: argparse.Namespace) -> Inputs:
     base = repository.merge_base(repository.commit(base_name), head)
     path = arguments.changelog_file
     return Inputs(
-        Source(repository.read(base, path), f"{base_name}:{path}", "base"),
-        Source(repository.read(head, path), path, "head"),
+        Source(repository.read(base, path), f"{base_name}:{path}"),
+        Source(repository.read(head, path), path),
         base_name,
         head_name,
         _masters_of_git(arguments, repository, base, head),

@@ -61,8 +61,8 @@ def read_log_change(checkout: Checkout, path: str, fork: str) -> LogChange:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}", fix="check its permissions") from None
     return LogChange(
-        None if base is None else Source(base, f"{path} at {fork[:12]}", "base changelog"),
-        None if head is None else Source(head, path, "head changelog"),
+        None if base is None else Source(base, f"{path} at {fork[:12]}"),
+        None if head is None else Source(head, path),
     )
 
 

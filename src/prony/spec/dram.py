@@ -46,7 +46,7 @@ class DramBudget:
         found = self.known.get(runner)
         if found is None:
             raise ConfigError(
-                f"Runner '{runner}' requires 'available-cpu-dram-mib' in runner hardware metadata.",
+                f"the available-cpu-dram-mib of runner '{runner}' is not known",
                 allowed=", ".join(sorted(self.known)),
                 fix="add the label under 'hardware:' of the runners file",
             )

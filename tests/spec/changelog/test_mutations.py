@@ -81,7 +81,7 @@ def test_the_gate_accepts_exactly_what_the_strict_rules_accept(
 ) -> None:
     base, whole = versions
     head = damaged(whole, edits, len(base) - 100)
-    findings = check(Source(base, "base.yaml", "base"), Source(head, "head.yaml", "head"), "main" if pr is None else pr)
+    findings = check(Source(base, "base.yaml"), Source(head, "head.yaml"), "main" if pr is None else pr)
     assert (not findings) == oracle.accepts(base, head, pr), findings
     assert all(finding.where and finding.message and finding.fix for finding in findings)
 
@@ -93,8 +93,8 @@ def test_a_repair_never_loses_an_entry_nor_touches_what_the_base_has(
 ) -> None:
     base, whole = versions
     head = damaged(whole, edits, len(base))
-    old = Source(base, "base.yaml", "base")
-    mended = repair(old, Source(head, "head.yaml", "head"), 9999)
+    old = Source(base, "base.yaml")
+    mended = repair(old, Source(head, "head.yaml"), 9999)
     before, after = oracle.entries_of(head), oracle.entries_of(mended)
     if before is not None:
         assert after is not None
@@ -103,7 +103,7 @@ def test_a_repair_never_loses_an_entry_nor_touches_what_the_base_has(
             return sorted(str({**entry, "pr-link": ""}) for entry in entries)
 
         assert plain(before) == plain(after)
-    if not check(old, Source(mended, "head.yaml", "head"), 9999):
+    if not check(old, Source(mended, "head.yaml"), 9999):
         assert mended.startswith(base)
 
 
@@ -118,9 +118,9 @@ def test_a_repair_never_loses_an_entry_nor_touches_what_the_base_has(
 def test_an_added_entry_always_passes_whatever_its_text(
     versions: Versions, keys: list[str], description: list[str], number: int | None
 ) -> None:
-    base = Source(versions[0], "log.yaml", "base")
+    base = Source(versions[0], "log.yaml")
     result = append_entry(base, NewEntry(tuple(keys), tuple(description), number))
-    assert check(base, Source(result, "log.yaml", "head"), number or 7) == ()
+    assert check(base, Source(result, "log.yaml"), number or 7) == ()
     assert oracle.accepts(base.raw, result, number or 7)
     assert oracle.entries_of(result)[-1]["description"] == description  # type: ignore[index]
     assert links_of(result).project == "SemiAnalysisAI/InferenceX"
@@ -135,7 +135,7 @@ def test_selection_and_merges_of_damaged_files_give_a_sound_file_or_a_reason(
 ) -> None:
     base, whole = versions
     head, main = damaged(whole, edits, len(base) - 100), damaged(base, other, len(base) - 300)
-    old, new, there = Source(base, "b", "base"), Source(head, "h", "head"), Source(main, "m", "main")
+    old, new, there = Source(base, "b"), Source(head, "h"), Source(main, "m")
     with contextlib.suppress(ConfigError):
         assert added_entries(old, new)
     with contextlib.suppress(ConfigError):

@@ -33,7 +33,7 @@ def after(extra: str, key: str = "c") -> str:
 
 def findings(head: str | bytes, pr: int | None = PR, base: str = BASE) -> tuple[Finding, ...]:
     raw = head if isinstance(head, bytes) else head.encode()
-    return check(Source(base.encode(), "base", "base"), Source(raw, "log.yaml", "head"), "main" if pr is None else pr)
+    return check(Source(base.encode(), "base"), Source(raw, "log.yaml"), "main" if pr is None else pr)
 
 
 FAULTS: list[tuple[str, str | bytes, int, str]] = [
@@ -128,8 +128,8 @@ REPAIRED = [
 @pytest.mark.parametrize("name", REPAIRED)
 def test_what_is_mechanical_is_repaired_to_an_accepted_append(name: str) -> None:
     head = next(fault[1] for fault in FAULTS if fault[0] == name)
-    base = Source(BASE.encode(), "base", "base")
-    mended = repair(base, Source(head if isinstance(head, bytes) else head.encode(), "log.yaml", "head"), PR)
+    base = Source(BASE.encode(), "base")
+    mended = repair(base, Source(head if isinstance(head, bytes) else head.encode(), "log.yaml"), PR)
     assert mended.startswith(BASE.encode()) and findings(mended) == ()
 
 
@@ -140,8 +140,8 @@ FOR_THE_AUTHOR = ["tab", "edited", "deleted last", "conflict", "unknown field", 
 def test_what_needs_the_author_is_left_alone(name: str) -> None:
     head = next(fault[1] for fault in FAULTS if fault[0] == name)
     assert isinstance(head, str)
-    base = Source(BASE.encode(), "base", "base")
-    mended = repair(base, Source(head.encode(), "log.yaml", "head"), PR)
+    base = Source(BASE.encode(), "base")
+    mended = repair(base, Source(head.encode(), "log.yaml"), PR)
     assert mended.rstrip(b"\n") == head.encode().rstrip(b"\n") and findings(mended)
 
 
@@ -152,8 +152,8 @@ def test_a_key_that_no_config_has_is_told_with_near_ones(shared: Path) -> None:
     known = next(iter(catalogue.entries))
     for key, what in ((known[:-1] + "?", "is no key"), ("zz*", "matches no key")):
         head = f"{BASE}\n{entry(key, 'XXX')}"
-        (found,) = check(Source(BASE.encode(), "base", "base"), Source(head.encode(), "log.yaml", "head"), PR, masters)
+        (found,) = check(Source(BASE.encode(), "base"), Source(head.encode(), "log.yaml"), PR, masters)
         assert found.rule == "changelog-unknown-key" and what in found.message
         assert found.where is not None and found.where.line == FIRST_NEW + 1
     good = f"{BASE}\n{entry(known, 'XXX')}".encode()
-    assert check(Source(BASE.encode(), "b", "b"), Source(good, "h", "h"), PR, masters) == ()
+    assert check(Source(BASE.encode(), "b"), Source(good, "h"), PR, masters) == ()

@@ -18,7 +18,7 @@ def added_entries(base: Source, head: Source) -> tuple[ChangelogEntry, ...]:
     text = _added_text(base, head)
     if not text.strip():
         raise ConfigError(
-            f"{head.file}: No additions found in the changelog file.",
+            f"{head.file}: adds no entry, so nothing would run",
             fix="append an entry: prony changelog add --keys KEY --description TEXT",
         )
     try:
@@ -26,7 +26,7 @@ def added_entries(base: Source, head: Source) -> tuple[ChangelogEntry, ...]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{head.file}: the added lines are not YAML: {error}", fix=_HINT) from None
     if not found:
-        raise ConfigError(f"{head.file}: No valid YAML entries found in the changelog additions.", fix=_HINT)
+        raise ConfigError(f"{head.file}: the added lines hold no entry", fix=_HINT)
     if not isinstance(found, list):
         raise ConfigError(f"{head.file}: the added lines are no list of entries", fix=_HINT)
     return tuple(_entry(value, number, head.file) for number, value in enumerate(found, 1))
@@ -64,8 +64,8 @@ def _new_blocks(base: Source, head: Source) -> list[bytes]:
     if position < len(old):
         line = lines_of(old[position])[0].decode(errors="replace")
         raise ConfigError(
-            f"{head.file}: Deletions are not allowed: an old entry is gone or was edited. In the base: {line}",
-            allowed="additions", fix=_HINT,
+            f"{head.file}: an old entry is gone or was edited; it begins in the base with: {line}",
+            allowed="entries added at the end", fix=_HINT,
         )  # fmt: skip
     return added
 

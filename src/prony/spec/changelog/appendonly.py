@@ -22,14 +22,14 @@ def check_scope(base: Catalogue, head: Catalogue, wanted: Mapping[str, set[Scena
     missing = sorted(key for key in wanted if key not in base.entries)
     if missing:
         raise _refuse(
-            f"append-only requires every selected config to exist in the base revision; missing: {missing}",
+            f"append-only adds to configs that the base has; it lacks {', '.join(missing)}",
             "select configs that exist, or leave 'append-only' out",
         )
     names = {*base.entries, *head.entries} - wanted.keys()
     changed = sorted(key for key in names if base.entries.get(key) != head.entries.get(key))
     if changed:
         raise _refuse(
-            f"append-only PR changed configs not selected by its changelog entry: {changed}",
+            f"append-only, but configs that no added entry names differ from the base: {', '.join(changed)}",
             "move those changes into a change of their own",
         )
     for key, scenarios in wanted.items():
@@ -39,17 +39,17 @@ def check_scope(base: Catalogue, head: Catalogue, wanted: Mapping[str, set[Scena
 def _check_key(key: str, base: Mapping[str, Any], head: Mapping[str, Any], wanted: set[Scenario]) -> None:
     before, after = base["scenarios"], head["scenarios"]
     if before.keys() != after.keys():
-        raise _refuse(f"append-only added or removed a scenario in config {key!r}", "leave 'append-only' out")
+        raise _refuse(f"append-only, but '{key}' has other scenarios than in the base", "leave 'append-only' out")
     outside = [name for name in before if name not in wanted]
     if outside and _top(base) != _top(head):
         raise _refuse(
-            f"append-only changed config-wide fields that can affect scenarios outside its changelog scope: {key!r}",
+            f"append-only for some scenarios of '{key}', but fields that all of them share differ from the base",
             "restore them, or leave 'append-only' out",
         )
     for name in outside:
         if before[name] != after[name]:
             raise _refuse(
-                f"append-only changed a scenario outside its changelog scope: {key!r} / {name!r}",
+                f"append-only, but {name} of '{key}', which the entry does not ask for, differs from the base",
                 f"restore it, or add {name} to 'scenario-type'",
             )
 
@@ -62,21 +62,24 @@ def delta(base: Sequence[JsonRow], head: Sequence[JsonRow]) -> list[JsonRow]:
     """Return the points that head has more than base, in head's order. Raises ConfigError when base's changed."""
     before, after = _curves(base), _curves(head)
     if not before:
-        raise _refuse("append-only requires an existing curve in the base revision", "leave 'append-only' out")
+        raise _refuse("append-only, but the base generates no point to add to", "leave 'append-only' out")
     if before.keys() - after.keys():
         raise _refuse(
-            "append-only may not remove or modify existing generated recipes",
+            "append-only, but a recipe that the base generates is gone or differs",
             "restore the recipes of the base, or leave 'append-only' out",
         )
     for curve, points in before.items():
         if gone := sorted(points - after[curve]):
             raise _refuse(
-                f"append-only may not remove existing concurrency points: {gone}",
+                f"append-only, but concurrency {', '.join(str(value) for value in gone)} of the base is gone",
                 "restore them, or leave 'append-only' out",
             )
     rows = _new_points(head, {curve: points - before.get(curve, set()) for curve, points in after.items()})
     if not rows:
-        raise _refuse("append-only did not add any generated points", "add points to the config, or remove the entry")
+        raise _refuse(
+            "append-only, but head generates no more points than the base",
+            "add points to the config, or remove the entry",
+        )
     _check_images(base, rows)
     return rows
 
@@ -113,7 +116,7 @@ def _check_images(base: Sequence[JsonRow], rows: Sequence[JsonRow]) -> None:
         image = row.get("image")
         if image is None or images.get(_series(row)) != {image}:
             raise _refuse(
-                "append-only additions must belong to an existing visual curve with one unchanged non-null image",
+                "append-only, but an added point has another image than its curve, or no curve in the base",
                 "keep the image of the curve, or leave 'append-only' out to measure the whole curve again",
             )
 

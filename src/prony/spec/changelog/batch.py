@@ -22,13 +22,13 @@ def check_batch(entries: Sequence[ChangelogEntry], modifiers: Modifiers) -> None
     append = [entry.append_only for entry in entries]
     if any(append) and not all(append):
         raise ConfigError(
-            "append-only entries cannot share a sweep with regular changelog entries",
+            "some added entries are append-only and others are not",
             allowed="append-only on all added entries or on none", fix="put them into two changes",
         )  # fmt: skip
     if any(append) and (modifiers.all_evals or modifiers.evals_only):
         raise ConfigError(
-            "append-only sweeps cannot use all-evals or evals-only modifiers",
-            allowed="--trim-conc", fix="leave --all-evals and --evals-only out: append-only runs no evals",
+            "--all-evals and --evals-only ask for evals, which append-only entries never run",
+            allowed="--trim-conc", fix="leave --all-evals and --evals-only out",
         )  # fmt: skip
 
 
@@ -39,9 +39,9 @@ def matching(asked: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
         hits = [key for key in known if matches(name, key)]
         if not hits:
             if "*" in name:
-                message = f"No config keys matched the wildcard pattern '{name}' in master configs."
+                message = f"wildcard '{name}' matches no key of the master configs"
             else:
-                message = f"Config key '{name}' not found in master configs."
+                message = f"'{name}' is no key of the master configs"
             raise ConfigError(message, allowed=near(name, known), fix="write a key of the master configs")
         found.update(dict.fromkeys(hits))
     return tuple(found)

@@ -37,19 +37,18 @@ def judge(base: Source, head: Source, target: Target, links: Links) -> tuple[Cha
     if broken:
         return None, broken
     change = compare(old, new, target, links)
-    return change, tuple(item.finding for item in change.faults)
+    return change, change.faults
 
 
 def _broken(base: Document, head: Document) -> Iterator[Finding]:
-    for item in base.faults:
-        finding = item.finding
+    for finding in base.faults:
         yield finding.model_copy(
             update={
                 "message": f"the base file is broken already: {finding.message}",
                 "fix": f"mend it on main first: {finding.fix}" if finding.fix else "mend it on main first",
             }
         )
-    yield from (item.finding for item in head.faults)
+    yield from head.faults
 
 
 def _selection_findings(change: Change, masters: "Masters | None") -> Iterator[Finding]:
@@ -61,7 +60,7 @@ def _selection_findings(change: Change, masters: "Masters | None") -> Iterator[F
                 "no-change", Where(file=file), "nothing was added: no benchmark would run",
                 allowed="new entries at the end, or corrected links",
                 fix="append an entry: prony changelog add --keys KEY --description TEXT",
-            ).finding  # fmt: skip
+            )  # fmt: skip
         return
     try:
         check_batch(entries, _NO_MODIFIERS)
@@ -106,8 +105,8 @@ def _unknown_keys(head: Document, entry: Entry, masters: "Masters") -> Iterator[
         yield fault(
             "unknown-key", place, f"{what} of the master configs", allowed=near(name, known),
             fix="write a key that the master configs have, or add the config in the same change",
-        ).finding  # fmt: skip
+        )  # fmt: skip
 
 
 def _from_error(rule: str, where: Where, error: ConfigError) -> Finding:
-    return fault(rule, where, error.message, allowed=error.allowed, fix=error.fix).finding
+    return fault(rule, where, error.message, allowed=error.allowed, fix=error.fix)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from prony.base.finding import Where
+from prony.base.finding import Finding, Where
 from prony.base.units import counted
 from prony.spec.changelog.document import Document, common_prefix
-from prony.spec.changelog.entry import Entry, Fault, fault
+from prony.spec.changelog.entry import Entry, fault
 
 Target = int | Literal["main", "any"]
 """Whose links appended entries must have: those of a pull request's number, of any pull request, or any text."""
@@ -56,7 +56,7 @@ class Change:
     head: Document
     additions: tuple[Entry, ...]
     corrections: int
-    faults: tuple[Fault, ...]
+    faults: tuple[Finding, ...]
 
 
 def compare(base: Document, head: Document, target: Target, links: Links) -> Change:
@@ -75,7 +75,7 @@ def _pairs(base: Document, head: Document) -> Iterator[tuple[Entry, Entry]]:
     return zip(base.entries, head.entries, strict=False)
 
 
-def _history(base: Document, head: Document, links: Links) -> Fault | None:
+def _history(base: Document, head: Document, links: Links) -> Finding | None:
     """Return the first way in which old entries are not what they were."""
     if len(head.entries) < len(base.entries):
         return _deleted(base, head)
@@ -90,19 +90,18 @@ def _history(base: Document, head: Document, links: Links) -> Fault | None:
                 f"entry {index + 1}: the link was changed to '{new.link}', which is no pull request of this project",
                 allowed=links.of(0).removesuffix("0") + "NUMBER",
                 fix=f"restore '{old.link}', or write the right address",
-                said=f"entry {index + 1} pr-link correction is not canonical: {new.link!r}",
             )  # fmt: skip
     return None
 
 
-def _deleted(base: Document, head: Document) -> Fault:
+def _deleted(base: Document, head: Document) -> Finding:
     missing = _first_missing(base, head)
     gone = base.entries[missing]
     line = head.entries[missing].line if missing < len(head.entries) else 0
     return fault(
         "deleted", Where(file=head.source.file, line=line),
         f"entry {missing + 1} of the base ({base.where(gone)}, {gone.asked.config_keys[0]}) was deleted",
-        allowed="appending entries; correcting links", fix=_RESTORE, said="perf-changelog.yaml entries were deleted",
+        allowed="appending entries; correcting links", fix=_RESTORE,
     )  # fmt: skip
 
 
@@ -113,27 +112,26 @@ def _first_missing(base: Document, head: Document) -> int:
     return len(head.entries)
 
 
-def _changed(base: Document, head: Document, index: int) -> Fault:
+def _changed(base: Document, head: Document, index: int) -> Finding:
     """Tell an insertion and a deletion from an edit."""
     old, new = base.entries[index], head.entries[index]
-    said = f"entry {index + 1} changed; existing entries are immutable except for pr-link-only corrections"
     if any(later.signature == old.signature for later in head.entries[index + 1 :]):
         return fault(
             "inserted", head.where(new), f"entry {index + 1} was inserted before old entries",
-            allowed="new entries at the end", fix="move it to the end of the file, or run with --fix", said=said,
+            allowed="new entries at the end", fix="move it to the end of the file, or run with --fix",
         )  # fmt: skip
     following = base.entries[index + 1 : index + 2]
     if following and following[0].signature == new.signature:
         return fault(
             "deleted", head.where(new), f"entry {index + 1} of the base ({base.where(old)}) was deleted",
-            allowed="appending entries; correcting links", fix=_RESTORE, said=said,
+            allowed="appending entries; correcting links", fix=_RESTORE,
         )  # fmt: skip
     line, was = _first_difference(base.block(old), head.block(new))
     return fault(
         "edited", Where(file=head.source.file, line=new.line + line),
         f"entry {index + 1} is history and was edited (in the base: '{was}')",
         allowed="a corrected pr-link is the only change to an old entry",
-        fix=f"restore what stood at {base.where(old)}; say what is new in an entry at the end", said=said,
+        fix=f"restore what stood at {base.where(old)}; say what is new in an entry at the end",
     )  # fmt: skip
 
 
@@ -144,7 +142,7 @@ def _first_difference(old: bytes, new: bytes) -> tuple[int, str]:
     return at, before[at].decode().strip() if at < len(before) else ""
 
 
-def _mixed(base: Document, head: Document) -> Fault | None:
+def _mixed(base: Document, head: Document) -> Finding | None:
     """Corrections of links and new entries are two changes."""
     if len(head.entries) <= len(base.entries):
         return None
@@ -156,12 +154,11 @@ def _mixed(base: Document, head: Document) -> Fault | None:
                 "mixed", head.where(new, "pr-link"), f"corrects the link '{old.link}' of an old entry and adds entries",
                 allowed="one of the two in one change",
                 fix="restore the old link here; correct it in a change of its own",
-                said="do not mix historical pr-link corrections with new changelog entries",
             )  # fmt: skip
     return None
 
 
-def _link_faults(head: Document, additions: tuple[Entry, ...], target: Target, links: Links) -> Iterator[Fault]:
+def _link_faults(head: Document, additions: tuple[Entry, ...], target: Target, links: Links) -> Iterator[Finding]:
     if target == "any":
         return
     for entry in additions:
@@ -174,63 +171,52 @@ def _link_faults(head: Document, additions: tuple[Entry, ...], target: Target, l
                 "link", where, f"the link '{entry.link}' is not that of this pull request, {target}",
                 allowed=f"{links.of(target)}, {links.placeholder}, XXX",
                 fix=f"write '  pr-link: {links.of(target)}' at {where}, or run with --pr {target} --fix",
-                said=f"new PR entry must use {links.of(target)!r} or an XXX placeholder; found {entry.link!r}",
             )  # fmt: skip
 
 
-def _not_for_main(where: Where, link: str, links: Links) -> Fault:
-    said = f"new main-branch entry has invalid pr-link: {link!r}"
+def _not_for_main(where: Where, link: str, links: Links) -> Finding:
     rule, what = ("placeholder", "a placeholder") if links.is_placeholder(link) else ("link", f"'{link}'")
     return fault(
         rule, where, f"the link is {what}; on main it must name a pull request",
         allowed=links.of(0).removesuffix("0") + "NUMBER",
-        fix=f"write the pull request's address at {where}: with its number, --pr NUMBER --fix does it", said=said,
+        fix=f"write the pull request's address at {where}: with its number, --pr NUMBER --fix does it",
     )  # fmt: skip
 
 
-def _raw_faults(base: Document, head: Document, additions: tuple[Entry, ...], corrections: int) -> Iterator[Fault]:
+def _raw_faults(base: Document, head: Document, additions: tuple[Entry, ...], corrections: int) -> Iterator[Finding]:
     if additions:
         yield from _append_faults(base, head, additions)
     elif corrections:
         yield from _correction_faults(base, head, corrections)
     elif base.source.raw != head.source.raw:
         yield _bytes_changed(
-            base, head, "layout", "only blanks, comments or layout of old entries differ: nothing is asked for",
-            "changelog diff has no appended entry or pr-link correction",
+            base, head, "layout", "only blanks, comments or layout of old entries differ: nothing is asked for"
         )  # fmt: skip
 
 
-def _bytes_changed(base: Document, head: Document, rule: str, message: str, said: str) -> Fault:
+def _bytes_changed(base: Document, head: Document, rule: str, message: str) -> Finding:
     old, new = base.source.raw, head.source.raw
     at = common_prefix(old, new)
     was = old[at:].split(b"\n", 1)[0].decode(errors="replace")
     return fault(rule, head.source.where(at), message, allowed="old bytes as they are in the base", fix=_RESTORE,
-                 said=said, evidence=f"base at {base.source.where(at)}: {was!r}")  # fmt: skip
+                 evidence=f"base at {base.source.where(at)}: {was!r}")  # fmt: skip
 
 
-def _append_faults(base: Document, head: Document, additions: tuple[Entry, ...]) -> Iterator[Fault]:
+def _append_faults(base: Document, head: Document, additions: tuple[Entry, ...]) -> Iterator[Finding]:
     old, new = base.source.raw, head.source.raw
     if not new.startswith(old):
         yield _bytes_changed(
-            base, head, "history-bytes", "the bytes of old entries were changed along with the addition",
-            "appended entries changed historical perf-changelog.yaml bytes; restore the base file byte-for-byte and "
-            "append at the end",
+            base, head, "history-bytes", "the bytes of old entries were changed along with the addition"
         )  # fmt: skip
         return
     first = additions[0]
     needed = b"" if old.endswith(b"\n\n") else b"\n"
     if new[len(old) : first.start] != needed:
-        yield _separator(
-            head, first, new[len(old) : first.start], needed,
-            "new changelog entries must be separated from history by one empty line and appended at the end",
-        )  # fmt: skip
+        yield _separator(head, first, new[len(old) : first.start], needed)
     for _, entry in pairwise(additions):
         before = new[: entry.start]
         if not before.endswith(b"\n\n") or before.endswith(b"\n\n\n"):
-            yield _separator(
-                head, entry, before[len(before.rstrip(b"\n")) + 1 :], b"\n",
-                "appended changelog entries must have exactly one empty separator line",
-            )  # fmt: skip
+            yield _separator(head, entry, before[len(before.rstrip(b"\n")) + 1 :], b"\n")
     if new.endswith(b"\n\n"):
         yield fault(
             "final-blank", head.source.where(len(new) - 1), "empty lines at the end of the file",
@@ -238,22 +224,22 @@ def _append_faults(base: Document, head: Document, additions: tuple[Entry, ...])
         )  # fmt: skip
 
 
-def _separator(head: Document, entry: Entry, found: bytes, needed: bytes, said: str) -> Fault:
+def _separator(head: Document, entry: Entry, found: bytes, needed: bytes) -> Finding:
     key, wanted = entry.asked.config_keys[0], "one empty line" if needed else "nothing"
     if found.strip(b"\n"):
         return fault(
             "separator", head.where(entry), f"text or blanks before '{key}' where {wanted} belongs",
-            allowed=f"{wanted} between entries", fix="remove what stands between the entries", said=said,
+            allowed=f"{wanted} between entries", fix="remove what stands between the entries",
         )  # fmt: skip
     there = counted(found.count(b"\n"), "empty line")
     rule = "missing-blank" if len(found) < len(needed) else "extra-blank"
     return fault(
         rule, head.where(entry), f"{there} before '{key}' where {wanted} belongs", allowed=f"{wanted} between entries",
-        fix=f"leave {wanted} above line {entry.line}, or run with --fix", said=said,
+        fix=f"leave {wanted} above line {entry.line}, or run with --fix",
     )  # fmt: skip
 
 
-def _correction_faults(base: Document, head: Document, corrections: int) -> Iterator[Fault]:
+def _correction_faults(base: Document, head: Document, corrections: int) -> Iterator[Finding]:
     old, new = base.source.raw.splitlines(keepends=True), head.source.raw.splitlines(keepends=True)
     where = Where(file=head.source.file)
     changed = [at for at, (was, now) in enumerate(zip(old, new, strict=False), 1) if was != now]

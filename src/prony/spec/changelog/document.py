@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from prony.base.finding import Where
-from prony.spec.changelog.entry import ChangelogEntry, Entry, Fault, explain, fault, signature_of
+from prony.base.finding import Finding, Where
+from prony.spec.changelog.entry import ChangelogEntry, Entry, explain, fault, signature_of
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BOM = b"\xef\xbb\xbf"
@@ -23,11 +23,10 @@ _BLANK = b" \t\r\n"
 
 @dataclass(frozen=True)
 class Source:
-    """A version of the file: its bytes, the path shown with line numbers, and what the merge tool calls it."""
+    """A version of the file: its bytes, and the path shown with line numbers."""
 
     raw: bytes
     file: str
-    label: str
 
     def line_at(self, offset: int) -> int:
         """Return the line (from 1) of a byte."""
@@ -44,7 +43,7 @@ class Document:
 
     source: Source
     entries: tuple[Entry, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Finding, ...] = ()
 
     def where(self, entry: Entry, field: str = "") -> Where:
         """Return the place of an entry or of one of its fields."""
@@ -65,51 +64,43 @@ def parse(source: Source, known: Document | None = None) -> Document:
     known: another version; entries of the bytes that both begin with are taken from it instead of being read again.
     """
     faults = tuple(_byte_faults(source))
-    if any(item.finding.rule != "changelog-final-newline" for item in faults):
+    if any(item.rule != "changelog-final-newline" for item in faults):
         return Document(source, faults=faults)
     text = source.raw.decode("utf-8")
     node, broken = _compose(source, text)
     if broken is not None:
         return Document(source, faults=(*faults, broken))
     found = _entries(source, text, node, _shared(source, known))
-    if isinstance(found, Fault):
+    if isinstance(found, Finding):
         return Document(source, faults=(*faults, found))
     return Document(source, faults=faults) if faults else Document(source, found)
 
 
-def _byte_faults(source: Source) -> Iterator[Fault]:
+def _byte_faults(source: Source) -> Iterator[Finding]:
     """Yield what is wrong with the bytes, each kind once, at its first place."""
-    raw, label = source.raw, source.label
+    raw = source.raw
     if not raw.endswith(b"\n"):
         yield fault(
             "final-newline", source.where(max(0, len(raw) - 1)), "the last line does not end with a newline",
             allowed="a newline after the last line", fix="end the file with one newline, or run with --fix",
-            said=f"{label} does not end with a newline",
         )  # fmt: skip
     kinds = (
-        (
-            b"\r",
-            "cr",
-            "CR characters",
-            "carriage returns (CRLF line ends)",
-            "save with LF line ends, or run with --fix",
-        ),
-        (b"\t", "tab", "tabs", "a TAB", "write spaces: indents are 2 and 4 spaces"),
-        (b"\0", "nul", "NUL bytes", "a NUL byte", "remove it; save as UTF-8 (not UTF-16)"),
+        (b"\r", "cr", "carriage returns (CRLF line ends)", "save with LF line ends, or run with --fix"),
+        (b"\t", "tab", "a TAB", "write spaces: indents are 2 and 4 spaces"),
+        (b"\0", "nul", "a NUL byte", "remove it; save as UTF-8 (not UTF-16)"),
     )
-    for byte, rule, name, what, fix in kinds:
+    for byte, rule, what, fix in kinds:
         at = raw.find(byte)
         if at >= 0:
             count = raw.count(byte)
             message = f"contains {what}" + (f", {count} in all" if count > 1 else "")
-            yield fault(rule, source.where(at), message, allowed="LF, spaces and printable UTF-8", fix=fix,
-                        said=f"{label} contains {name}")  # fmt: skip
+            yield fault(rule, source.where(at), message, allowed="LF, spaces and printable UTF-8", fix=fix)
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         yield fault(
             "utf8", source.where(error.start), f"byte 0x{raw[error.start]:02x} is not UTF-8", allowed="UTF-8",
-            fix="save the file as UTF-8", said=f"{label} is not UTF-8: {error}",
+            fix="save the file as UTF-8",
         )  # fmt: skip
         return
     if raw.startswith(_BOM):
@@ -119,25 +110,24 @@ def _byte_faults(source: Source) -> Iterator[Fault]:
         )  # fmt: skip
 
 
-def _compose(source: Source, text: str) -> tuple[yaml.Node | None, Fault | None]:
+def _compose(source: Source, text: str) -> tuple[yaml.Node | None, Finding | None]:
     try:
         return yaml.compose(text, _Loader), None
     except RecursionError:
         where = Where(file=source.file)
         return None, fault("yaml", where, "nested too deeply", fix="write entries as the others are written")
     except yaml.YAMLError as error:
-        said = f"{source.label} is not valid YAML: {error}"
         conflict = _CONFLICT.search(source.raw)
         if conflict:
             return None, fault(
                 "conflict", source.where(conflict.start()), "a merge conflict was left in the file",
                 fix="merge with 'prony changelog resolve --base … --ours … --theirs …', or keep main's bytes and "
-                "append your entry", said=said,
+                "append your entry",
             )  # fmt: skip
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         where = Where(file=source.file, line=mark.line + 1 if mark else 0)
         problem = getattr(error, "problem", None) or str(error)
-        return None, fault("yaml", where, f"not YAML: {problem}", fix="mend the syntax at that line", said=said)
+        return None, fault("yaml", where, f"not YAML: {problem}", fix="mend the syntax at that line")
 
 
 def _shared(source: Source, known: Document | None) -> tuple[Entry, ...]:
@@ -158,13 +148,14 @@ def common_prefix(old: bytes, new: bytes) -> int:
     return low
 
 
-def _entries(source: Source, text: str, root: yaml.Node | None, shared: tuple[Entry, ...]) -> tuple[Entry, ...] | Fault:
+def _entries(
+    source: Source, text: str, root: yaml.Node | None, shared: tuple[Entry, ...]
+) -> tuple[Entry, ...] | Finding:
     """Turn the composed root into entries, or say what it is instead."""
     if not isinstance(root, yaml.SequenceNode):
         return fault(
             "root", Where(file=source.file, line=1), "the file is no list of entries",
             allowed="entries that start with '- config-keys:'", fix="keep the list that the base file has",
-            said=f"{source.label} root must be a YAML list",
         )  # fmt: skip
     twice = _duplicate(source, root)
     if twice is not None:
@@ -180,24 +171,23 @@ def _entries(source: Source, text: str, root: yaml.Node | None, shared: tuple[En
     fresh = list(zip(root.value, spans, strict=True))[len(shared) :]
     for number, (node, span) in enumerate(fresh, len(shared) + 1):
         entry = _entry(source, number, node, span)
-        if isinstance(entry, Fault):
+        if isinstance(entry, Finding):
             return entry
         entries.append(entry)
     return tuple(entries)
 
 
-def _misplaced(source: Source, root: yaml.SequenceNode, starts: int, odd: list[yaml.Node]) -> Fault:
+def _misplaced(source: Source, root: yaml.SequenceNode, starts: int, odd: list[yaml.Node]) -> Finding:
     line = odd[0].start_mark.line + 1 if odd else 1
     return fault(
         "entry-start", Where(file=source.file, line=line),
         f"{len(root.value)} entries, but {starts} lines that start with '{_START}'",
         allowed=f"each entry starts with '{_START}' in the first column",
         fix=f"put 'config-keys' first and '{_START}' in the first column",
-        said=f"{source.label} has {starts} top-level config entries but YAML parsed {len(root.value)} entries",
     )  # fmt: skip
 
 
-def _duplicate(source: Source, root: yaml.Node) -> Fault | None:
+def _duplicate(source: Source, root: yaml.Node) -> Finding | None:
     """Return the first key that stands twice in one mapping."""
     pending, seen = [root], set()
     while pending:
@@ -223,21 +213,20 @@ def _duplicate(source: Source, root: yaml.Node) -> Fault | None:
     return None
 
 
-def _entry(source: Source, number: int, node: yaml.Node, span: tuple[int, int]) -> Entry | Fault:
+def _entry(source: Source, number: int, node: yaml.Node, span: tuple[int, int]) -> Entry | Finding:
     where = Where(file=source.file, line=node.start_mark.line + 1)
-    said = f"{source.label} entry {number} is not a mapping"
     if not isinstance(node, yaml.MappingNode):
         return fault(
             "entry", where, f"entry {number} is no mapping", allowed="fields and values",
-            fix="write the fields below '- config-keys:', each as 'name: value'", said=said,
+            fix="write the fields below '- config-keys:', each as 'name: value'",
         )  # fmt: skip
     try:
         values = _values(node)
         asked = ChangelogEntry.model_validate(values)
     except ValidationError as error:
-        return explain(error, number, where, _line_of(node, error), source.label)
+        return explain(error, number, where, _line_of(node, error))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        return fault("yaml", where, f"entry {number} cannot be read: {error}", fix="put values in quotes", said=said)
+        return fault("yaml", where, f"entry {number} cannot be read: {error}", fix="put values in quotes")
     lines = {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
     link = str(values.get("pr-link") or "")
     return Entry(asked, signature_of(values), link, where.line, lines, *span)

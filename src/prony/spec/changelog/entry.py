@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from prony.base.errors import ConfigError
 from prony.base.finding import Finding, Where
 from prony.base.model import Frozen
 
@@ -32,7 +33,7 @@ class ChangelogEntry(Frozen):
     @model_validator(mode="after")
     def _append_only_runs_no_evals(self) -> Self:
         if self.append_only and (self.evals_only or self.all_evals or self.eval_min_prefill_ep is not None):
-            raise ValueError("'append-only' cannot be combined with evals-only, all-evals or eval-min-prefill-ep")
+            raise ValueError("'append-only' excludes evals-only, all-evals and eval-min-prefill-ep")
         return self
 
     @property
@@ -45,19 +46,18 @@ class ChangelogEntry(Frozen):
 FIELDS = tuple(name.replace("_", "-") for name in ChangelogEntry.model_fields)
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A finding, and the one sentence that the reference's merge tool says where it refuses the same."""
+class RefusedError(ConfigError):
+    """A version that the strict rules refuse; rule: that of the finding that it tells."""
 
-    finding: Finding
-    said: str
+    def __init__(self, found: Finding) -> None:
+        place = f"{found.where}: " if found.where else ""
+        super().__init__(f"{place}{found.message}", allowed=found.allowed, fix=found.fix)
+        self.rule = found.rule
 
 
-def fault(
-    rule: str, where: Where, message: str, *, allowed: str = "", fix: str = "", said: str = "", evidence: str = ""
-) -> Fault:
-    """Return a fault of severity error."""
-    finding = Finding(
+def fault(rule: str, where: Where, message: str, *, allowed: str = "", fix: str = "", evidence: str = "") -> Finding:
+    """Return a finding of severity error."""
+    return Finding(
         rule=f"changelog-{rule}",
         severity="error",
         message=message,
@@ -66,7 +66,6 @@ def fault(
         fix=fix,
         evidence=evidence,
     )
-    return Fault(finding, said or message)
 
 
 @dataclass(frozen=True)
@@ -96,26 +95,25 @@ def signature_of(values: Mapping[str, Any]) -> str:
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
-def explain(error: ValidationError, number: int, place: Where, item_line: int, label: str) -> Fault:
+def explain(error: ValidationError, number: int, place: Where, item_line: int) -> Finding:
     """Say in one finding what makes entry `number` invalid; place is where the entry stands."""
     details = error.errors(include_url=False, include_input=False)
     first = min(details, key=lambda detail: detail["type"] != "extra_forbidden")
     name = str(first["loc"][0]) if first["loc"] else ""
     where = Where(file=place.file, line=item_line or place.line)
-    said = f"{label} entry {number} fails ChangelogEntry validation: {error}"
     if first["type"] == "extra_forbidden":
         guess = difflib.get_close_matches(name, FIELDS, n=1)
         fix = f"write '{guess[0]}'" if guess else f"remove '{name}'"
         message = f"entry {number}: '{name}' is not a field of an entry"
-        return fault("unknown-field", where, message, allowed=", ".join(FIELDS), fix=fix, said=said)
+        return fault("unknown-field", where, message, allowed=", ".join(FIELDS), fix=fix)
     if first["type"] == "missing":
         message = f"entry {number}: '{name}' is missing"
-        return fault("missing-field", where, message, allowed=", ".join(FIELDS), fix=f"add '{name}: …'", said=said)
+        return fault("missing-field", where, message, allowed=", ".join(FIELDS), fix=f"add '{name}: …'")
     text = first["msg"].removeprefix("Value error, ").replace("tuple", "list").replace("dictionary", "mapping")
     subject = f"'{name}': " if name else ""
     message = f"entry {number}: {subject}{text[:1].lower()}{text[1:]}"
     shape = _SHAPES.get(name, ", ".join(FIELDS))
-    return fault("field", where, message, allowed=shape, fix=_FIXES.get(name, f"write {shape}"), said=said)
+    return fault("field", where, message, allowed=shape, fix=_FIXES.get(name, f"write {shape}"))
 
 
 _SHAPES = {

@@ -3,9 +3,10 @@
 from prony.base.errors import ConfigError
 from prony.spec.changelog.compare import Change, Target, compare, links_of
 from prony.spec.changelog.document import LINK_LINE, Document, Source, parse
-from prony.spec.changelog.entry import Entry, Fault
+from prony.spec.changelog.entry import Entry, RefusedError
 
 _MANUAL = "resolve it by hand: keep main's file and append what the pull request adds"
+_TAKE_MAIN = "take main's file as it is"
 
 
 def canonicalize(base: Source, head: Source, number: int) -> bytes:
@@ -15,8 +16,7 @@ def canonicalize(base: Source, head: Source, number: int) -> bytes:
     change = _passed(compare(old, _readable(head, old), number, links))
     edits = [(entry, links.of(number)) for entry in change.additions if entry.link != links.of(number)]
     result = with_links(change.head, edits)
-    prepared = Source(result, head.file, "prepared perf-changelog.yaml")
-    _passed(compare(old, _readable(prepared, old), number, links))
+    _passed(compare(old, _readable(Source(result, head.file), old), number, links))
     return result
 
 
@@ -35,11 +35,8 @@ def resolve(base: Source, ours: Source, theirs: Source, number: int | None) -> b
     elif change.corrections:
         result = _replay(change, main)
     else:
-        raise ConfigError(
-            "the PR has no appended entry or pr-link correction to preserve", fix="take main's file as it is"
-        )
-    resolved = Source(result, theirs.file, "resolved perf-changelog.yaml")
-    _passed(compare(main, _readable(resolved, main), target, links))
+        raise ConfigError(f"{ours.file}: adds no entry and corrects no link: nothing to merge", fix=_TAKE_MAIN)
+    _passed(compare(main, _readable(Source(result, theirs.file), main), target, links))
     return result
 
 
@@ -56,8 +53,8 @@ def _linked(document: Document, entry: Entry, link: str) -> bytes:
     block, count = LINK_LINE.subn(lambda _: replacement, document.block(entry), count=1)
     if count != 1:
         raise ConfigError(
-            "could not locate exactly one pr-link line in a changelog entry",
-            allowed="a line that starts with '  pr-link:'", fix=f"write it so at {document.where(entry, 'pr-link')}",
+            f"{document.where(entry, 'pr-link')}: the link does not stand on a line of its own",
+            allowed="a line that starts with '  pr-link:'", fix="write it on such a line",
         )  # fmt: skip
     return block
 
@@ -65,19 +62,14 @@ def _linked(document: Document, entry: Entry, link: str) -> bytes:
 def _readable(source: Source, known: Document | None = None) -> Document:
     document = parse(source, known)
     if document.faults:
-        raise _refusal(document.faults[0])
+        raise RefusedError(document.faults[0])
     return document
 
 
 def _passed(change: Change) -> Change:
     if change.faults:
-        raise _refusal(change.faults[0])
+        raise RefusedError(change.faults[0])
     return change
-
-
-def _refusal(found: Fault) -> ConfigError:
-    where = f"{found.finding.where}: " if found.finding.where else ""
-    return ConfigError(found.said, allowed=found.finding.allowed, fix=f"{where}{found.finding.fix or 'mend it'}")
 
 
 def _append(change: Change, main: Document, link: str | None) -> bytes:
@@ -89,9 +81,7 @@ def _append(change: Change, main: Document, link: str | None) -> bytes:
         if entry.signature not in there
     ]
     if not blocks:
-        raise ConfigError(
-            "the PR has no changelog contribution remaining after merging main", fix="take main's file as it is"
-        )
+        raise ConfigError(f"{main.source.file}: main has all added entries already", fix=_TAKE_MAIN)
     raw = main.source.raw
     return raw + (b"" if raw.endswith(b"\n\n") else b"\n") + b"\n".join(blocks)
 
@@ -103,15 +93,19 @@ def _replay(change: Change, main: Document) -> bytes:
         if old.same_as(new):
             continue
         if index >= len(main.entries):
-            raise ConfigError(f"main is missing corrected entry {index + 1}", fix=_MANUAL)
+            raise ConfigError(
+                f"{main.source.file}: entry {index + 1}, whose link was corrected, is not there", fix=_MANUAL
+            )
         there = main.entries[index]
         if there.signature != old.signature:
-            raise ConfigError(f"main changed corrected entry {index + 1}; resolve manually", fix=_MANUAL)
+            what = f"entry {index + 1}, whose link was corrected, says something else on main"
+            raise ConfigError(f"{main.where(there)}: {what}", fix=_MANUAL)
         if there.link == new.link:
             continue
         if there.link != old.link:
-            raise ConfigError(f"main has a conflicting pr-link for entry {index + 1}", fix=_MANUAL)
+            what = f"main corrected the link of entry {index + 1} to '{there.link}', this change to '{new.link}'"
+            raise ConfigError(f"{main.where(there, 'pr-link')}: {what}", fix=_MANUAL)
         edits.append((there, new.link))
     if not edits:
-        raise ConfigError("the PR's pr-link corrections are already present on main", fix="take main's file as it is")
+        raise ConfigError(f"{main.source.file}: main has all corrected links already", fix=_TAKE_MAIN)
     return with_links(main, edits)

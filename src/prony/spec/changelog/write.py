@@ -8,7 +8,7 @@ from prony.base.errors import ConfigError
 from prony.spec.changelog.check import judge
 from prony.spec.changelog.compare import links_of
 from prony.spec.changelog.document import Source
-from prony.spec.changelog.entry import ChangelogEntry
+from prony.spec.changelog.entry import ChangelogEntry, RefusedError
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._*-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
@@ -34,10 +34,9 @@ def append_entry(source: Source, new: NewEntry) -> bytes:
     link = links.placeholder if new.number is None else links.of(new.number)
     separator = b"" if source.raw.endswith(b"\n\n") else b"\n"
     result = source.raw + separator + _block(new, link)
-    change, findings = judge(source, Source(result, source.file, source.file), "any", links)
+    change, findings = judge(source, Source(result, source.file), "any", links)
     if findings or change is None:
-        finding = findings[0]
-        raise ConfigError(f"{finding.where}: {finding.message}", allowed=finding.allowed, fix=finding.fix)
+        raise RefusedError(findings[0])
     _require_equal(change.additions[0].asked, new)
     return result
 

@@ -65,7 +65,7 @@ def make_catalogue(documents: Sequence[YamlMap], runners: Runners) -> Catalogue:
         again = [key for key in document if key in entries]
         if again:
             raise ConfigError(
-                f"Duplicate configuration keys found in '{document.file}': {', '.join(sorted(again))}",
+                f"{document.file}: keys that an earlier file has already: {', '.join(sorted(again))}",
                 fix="name every file once, and every key in one file",
             )
         read_master(document)
@@ -78,7 +78,8 @@ def full_sweep(catalogue: Catalogue, asked: FullSweep) -> list[JsonRow]:
     labels = {label.name for label in catalogue.runners.labels}
     unknown = [name for name in asked.runner_type or () if name not in labels]
     if unknown:
-        raise ConfigError(f"Invalid runner type(s): {', '.join(unknown)}", allowed=", ".join(sorted(labels)))
+        what = f"no runner label of this name: {', '.join(unknown)}"
+        raise ConfigError(what, allowed=", ".join(sorted(labels)), fix="name a label of the runners file")
     chosen = {key: entry for key, entry in catalogue.entries.items() if _wanted(key, entry, asked)}
     return _generate(chosen, catalogue, asked.limits, asked.evals, lambda label: _nodes(catalogue, label, asked))
 
@@ -126,8 +127,10 @@ def matching_keys(known: Sequence[str], asked: Sequence[str]) -> list[str]:
         globbed = "*" in pattern or "?" in pattern
         hits = [key for key in known if (fnmatch.fnmatchcase(key, pattern) if globbed else key == pattern)]
         if not hits:
-            what = f"Pattern '{pattern}' matched no config keys." if globbed else f"Config key(s) not found: {pattern}."
-            raise ConfigError(what, allowed=", ".join(sorted(known)))
+            what = f"wildcard '{pattern}' matches no key" if globbed else f"'{pattern}' is no key"
+            raise ConfigError(
+                f"{what} of the master configs", allowed=", ".join(sorted(known)), fix="name a key of the files"
+            )
         found.update(dict.fromkeys(hits))
     return list(found)
 
