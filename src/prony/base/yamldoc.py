@@ -81,13 +81,19 @@ def load_yaml(path: Path) -> YamlMap:
 
 
 @_without_collection()
+def compose(text: str) -> yaml.Node | None:
+    """Return the nodes of YAML text, None where it holds nothing. Raises yaml.YAMLError."""
+    return yaml.compose(text, _Tagger)
+
+
+@_without_collection()
 def parse_yaml(text: str, file: str, faults: list[ConfigError] | None = None) -> YamlMap:
     """Read YAML text that must hold one mapping; `file` names it in errors. Raises ConfigError with file:line.
 
     With `faults`, duplicate keys (the last wins) and unreadable values (kept as text) are added to it instead.
     """
     try:
-        node = yaml.compose(text, _Tagger)
+        node = compose(text)
     except RecursionError:
         raise ConfigError(f"{file}: nested too deeply", allowed=f"{MAX_DEPTH} levels", fix="flatten it") from None
     except yaml.MarkedYAMLError as error:

@@ -9,9 +9,9 @@ import yaml
 from pydantic import ValidationError
 
 from prony.base.finding import Finding, Where
+from prony.base.yamldoc import compose
 from prony.spec.changelog.entry import ChangelogEntry, Entry, explain, fault, signature_of
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BOM = b"\xef\xbb\xbf"
 _START = "- config-keys:"
 _ENTRY = re.compile(rb"(?m)^- config-keys:[^\r\n]*\n")
@@ -112,7 +112,7 @@ def _byte_faults(source: Source) -> Iterator[Finding]:
 
 def _compose(source: Source, text: str) -> tuple[yaml.Node | None, Finding | None]:
     try:
-        return yaml.compose(text, _Loader), None
+        return compose(text), None
     except RecursionError:
         where = Where(file=source.file)
         return None, fault("yaml", where, "nested too deeply", fix="write entries as the others are written")
@@ -157,7 +157,7 @@ def _entries(
             "root", Where(file=source.file, line=1), "the file is no list of entries",
             allowed="entries that start with '- config-keys:'", fix="keep the list that the base file has",
         )  # fmt: skip
-    twice = _duplicate(source, root)
+    twice = _duplicate(source, root.value[len(shared) :])
     if twice is not None:
         return twice
     lines = text.splitlines()
@@ -187,9 +187,9 @@ def _misplaced(source: Source, root: yaml.SequenceNode, starts: int, odd: list[y
     )  # fmt: skip
 
 
-def _duplicate(source: Source, root: yaml.Node) -> Finding | None:
+def _duplicate(source: Source, nodes: list[yaml.Node]) -> Finding | None:
     """Return the first key that stands twice in one mapping."""
-    pending, seen = [root], set()
+    pending, seen = nodes[::-1], set()
     while pending:
         node = pending.pop()
         if id(node) in seen or isinstance(node, yaml.ScalarNode):
