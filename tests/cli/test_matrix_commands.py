@@ -88,7 +88,7 @@ def test_points_are_scored_highest_first(config: str, capsys: pytest.CaptureFixt
     [
         ("--labels-json", "{", "--labels-json: not JSON"),
         ("--labels-json", "[1]", "--labels-json: not a list of names"),
-        ("--criteria-json", '["nope"]', "Unknown CI priority criteria: ['nope']"),
+        ("--criteria-json", '["nope"]', "the priority policy has no criterion 'nope'"),
         ("--input", "none.json", "none.json: cannot be read"),
         ("--policy", "none.yaml", "none.yaml: no such file"),
     ],

@@ -168,7 +168,7 @@ def test_only_what_is_new_between_two_matrices_is_appended() -> None:
     base, more = points(GOOD), GOOD.replace("[1, 2, 4]", "[1, 2, 3, 4, 8]")
     assert [point.concurrency for point in appended(base, points(more))] == [3, 8]
     for text, words in (
-        (GOOD, "did not add any point"),
+        (GOOD, "this one adds none"),
         (more.replace("[1, 2,", "[2,"), "k1 mtp conc=1 (TP8 EP8) is gone"),
         (more.replace("image: i:1", "image: i:2"), "is gone"),
         (more + more.replace("k1:", "k2:").replace("i:1", "i:2"), "allowed here: i:1"),

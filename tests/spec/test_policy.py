@@ -81,7 +81,7 @@ def test_a_faulty_policy_is_refused_with_its_line(old: str, new: str, words: str
 
 
 def test_unknown_criteria_are_named_with_those_that_exist() -> None:
-    with pytest.raises(ConfigError, match=r"Unknown CI priority criteria: \['nope', 'push'\]") as caught:
+    with pytest.raises(ConfigError, match=r"no criterion 'nope', 'push'") as caught:
         annotate([], policy(), Context(criteria=frozenset({"push", "nope", "fp4"})))
     assert "sg-disagg" in caught.value.allowed
 

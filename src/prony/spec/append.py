@@ -18,11 +18,11 @@ def appended(base: Sequence[Point], head: Sequence[Point]) -> tuple[Point, ...]:
     if gone:
         lost = next(point for point in base if _unmarked(point) in gone)
         raise ConfigError(
-            f"append-only may not remove or change a point: {lost.label} ({lost.topology.label}) is gone",
+            f"an append-only change keeps every point; {lost.label} ({lost.topology.label}) is gone",
             fix="restore it, or drop append-only",
         )
     if not new:
-        raise ConfigError("append-only did not add any point", fix="add a concurrency, or drop append-only")
+        raise ConfigError("an append-only change adds points; this one adds none", fix="add a concurrency, or drop append-only")
     images: dict[object, set[str]] = {}
     for point in base:
         images.setdefault(_series(point), set()).add(point.image)

@@ -136,7 +136,7 @@ def check_criteria(policy: Policy, criteria: Iterable[str]) -> None:
     unknown = sorted(set(criteria) - set(policy.criteria()))
     if unknown:
         raise ConfigError(
-            f"Unknown CI priority criteria: {unknown}",
+            f"the priority policy has no criterion {', '.join(map(repr, unknown))}",
             allowed=", ".join(dict.fromkeys(policy.criteria())),
             fix="name facts of the policy file",
         )
