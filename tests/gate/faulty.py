@@ -252,7 +252,7 @@ FAULTY: tuple[Faulty, ...] = (
         "A runner that is no label",
         ("  runner: cluster:b200-lab", "  runner: cluster:b200-lap"),
         "master.yaml:21: error [runner-unknown] kimik3-fp4-b200-vllm-agentic: runner 'cluster:b200-lap' is not a label\n"
-        "  allowed here: b200, cluster:b200-lab\n"
+        "  allowed here: cluster:b200-lab, b200\n"
         "  what to do: write 'cluster:b200-lab', if that is meant",
     ),
     Faulty(

@@ -177,3 +177,17 @@ def test_only_what_is_new_between_two_matrices_is_appended() -> None:
         with pytest.raises(ConfigError) as caught:
             appended(base, points(text))
         assert words in str(caught.value)
+
+
+def test_a_listing_shows_keys_of_unlisted_runners_and_says_so() -> None:
+    matrix = expand(master(GOOD).keys, runners("h100"), unlisted="note")
+    assert len(matrix.points) == 9
+    assert any("runner 'h200' is not a label of r.yaml" in note for note in matrix.notes)
+
+
+def test_a_suggested_runner_has_the_same_hardware() -> None:
+    labels = runners("cluster:mi300x-tw", "cluster:mi325x-amds", "mi355x", "cluster:mi325x-amd")
+    assert labels.near("cluster:mi325x-tw") == ["cluster:mi325x-amd", "cluster:mi325x-amds"]
+    with pytest.raises(ConfigError) as caught:
+        labels.label("h200", "m.yaml:1 k")
+    assert "allowed here: cluster:mi300x-tw, " in str(caught.value)

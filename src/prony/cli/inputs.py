@@ -15,7 +15,7 @@ from prony.recipe.resolve import resolve
 from prony.spec.load import LoadRules
 from prony.spec.loadfile import load_rules
 from prony.spec.master import load_master
-from prony.spec.matrix import EVERYTHING, Matrix, Wanted, expand, select
+from prony.spec.matrix import EVERYTHING, Matrix, Unlisted, Wanted, expand, select
 from prony.spec.point import FixedSeqLen
 from prony.spec.runners import load_runners
 
@@ -47,7 +47,7 @@ def find_inputs(arguments: argparse.Namespace) -> Inputs:
     )
 
 
-def read_matrix(inputs: Inputs, wanted: Wanted = EVERYTHING) -> Matrix:
+def read_matrix(inputs: Inputs, wanted: Wanted = EVERYTHING, *, unlisted: Unlisted = "refuse") -> Matrix:
     """Read configs and runners and expand the selected keys, narrowed by filters. Raises ConfigError and PlanError."""
     master = load_master(inputs.configs)
     if not inputs.runners.exists():
@@ -55,7 +55,7 @@ def read_matrix(inputs: Inputs, wanted: Wanted = EVERYTHING) -> Matrix:
             f"{inputs.runners}: no such file",
             fix="put a runners.yaml (labels: and hardware:) beside the config or name one with --runner-config",
         )
-    return expand(select(master, inputs.keys), load_runners(inputs.runners), wanted)
+    return expand(select(master, inputs.keys), load_runners(inputs.runners), wanted, unlisted=unlisted)
 
 
 def runnable(matrix: Matrix) -> Matrix:

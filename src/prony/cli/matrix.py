@@ -69,7 +69,7 @@ def list_points(arguments: argparse.Namespace) -> int:
     """Print the points as a table or as JSON lines."""
     from prony.cli.inputs import find_inputs, read_matrix
 
-    matrix = read_matrix(find_inputs(arguments), _wanted(arguments))
+    matrix = read_matrix(find_inputs(arguments), _wanted(arguments), unlisted="note")
     if arguments.json:
         _print_json(matrix)
     else:

@@ -129,7 +129,7 @@ def _parsed(what: str, text: str | bytes) -> Any:
 def _matrix(arguments: argparse.Namespace) -> "Matrix":
     from prony.cli.inputs import find_inputs, read_matrix
 
-    return read_matrix(find_inputs(arguments))
+    return read_matrix(find_inputs(arguments), unlisted="note")
 
 
 def _show_points(arguments: argparse.Namespace, policy: "Policy", context: "Context") -> int:

@@ -1,6 +1,5 @@
 """The lint rules that look at one key or one search-space entry at a time."""
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -47,9 +46,9 @@ def unknown_runner(key: Key, subject: Subject) -> Iterator[Hit]:
         return
     hardware_only = any(item.name == name for item in runners.without_nodes)
     message = f"runner '{name}' has hardware facts but no nodes" if hardware_only else f"runner '{name}' is not a label"
-    close = difflib.get_close_matches(name, labels, n=1)
-    fix = f"write '{close[0]}', if that is meant" if close else ""
-    yield Hit(key.name, key.at("runner"), message, allowed=", ".join(labels), fix=fix)
+    near = runners.near(name)
+    fix = f"write '{near[0]}', if that is meant" if near else ""
+    yield Hit(key.name, key.at("runner"), message, allowed=", ".join(near or labels), fix=fix)
 
 
 def unsorted_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]:

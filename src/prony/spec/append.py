@@ -22,7 +22,9 @@ def appended(base: Sequence[Point], head: Sequence[Point]) -> tuple[Point, ...]:
             fix="restore it, or drop append-only",
         )
     if not new:
-        raise ConfigError("an append-only change adds points; this one adds none", fix="add a concurrency, or drop append-only")
+        raise ConfigError(
+            "an append-only change adds points; this one adds none", fix="add a concurrency, or drop append-only"
+        )
     images: dict[object, set[str]] = {}
     for point in base:
         images.setdefault(_series(point), set()).add(point.image)

@@ -1,8 +1,10 @@
 """The matrix: master keys expanded to points, in file order."""
 
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from prony.base.errors import ConfigError, PlanError
 from prony.base.model import Frozen
@@ -38,6 +40,7 @@ class Wanted(Frozen):
 
 
 EVERYTHING = Wanted()
+Unlisted = Literal["refuse", "note"]
 
 
 class Matrix(Frozen):
@@ -71,9 +74,12 @@ def _unknown_key(master: MasterConfig, pattern: str) -> ConfigError:
     return ConfigError(f"--keys {pattern}: matches no key of the config", allowed=shown, fix="see `prony matrix list`")
 
 
-def expand(keys: Sequence[MasterKey], runners: Runners, wanted: Wanted = EVERYTHING) -> Matrix:
+def expand(
+    keys: Sequence[MasterKey], runners: Runners, wanted: Wanted = EVERYTHING, *, unlisted: Unlisted = "refuse"
+) -> Matrix:
     """Expand keys to points, equal ones once, with evals marked as `evals.mark` says.
 
+    unlisted: `note` expands keys whose runner no label lists (to look at, not to run) and says so.
     Raises ConfigError for an unknown runner label and what cannot fit, PlanError when nothing is left.
     """
     points: list[Point] = []
@@ -81,21 +87,41 @@ def expand(keys: Sequence[MasterKey], runners: Runners, wanted: Wanted = EVERYTH
     notes: list[str] = []
     budget = DramBudget(runners)
     for item in keys:
-        label = runners.label(item.entry.runner, f"{item.where} {item.key}")
+        label = _label(item, runners, unlisted, notes)
         nodes = _nodes(label, wanted)
-        found = [point for point in _points(item, budget, wanted) if nodes]
-        _check_size(item, label, found)
-        once = dict.fromkeys(found)
-        notes += [f"{point.label} ({point.topology.label}) stands {found.count(point)} times in {item.where}; kept once"
-                  for point in once if len(once) < len(found) and found.count(point) > 1]  # fmt: skip
+        try:
+            found = [point for point in _points(item, budget, wanted) if nodes]
+            _check_size(item, label, found)
+        except ConfigError as error:
+            if unlisted == "refuse":
+                raise
+            left_out.append(error.message)
+            continue
+        notes += _doubles(item, found)
         points += [point if point.runner == node else point.model_copy(update={"runner": node})
-                   for point in once for node in nodes]  # fmt: skip
+                   for point in dict.fromkeys(found) for node in nodes]  # fmt: skip
         if not found:
             left_out.append(f"{item.key}: {'no points' if nodes else 'no such runner or node'}")
     if not points:
         names = ", ".join(left_out) or "the selection is empty"
         raise PlanError(f"nothing to run: {names}", fix="choose other keys with --keys, or fewer filters")
     return Matrix(points=mark(points, wanted.evals), left_out=tuple(left_out), notes=tuple(notes))
+
+
+def _label(item: MasterKey, runners: Runners, unlisted: Unlisted, notes: list[str]) -> RunnerLabel:
+    try:
+        return runners.label(item.entry.runner, f"{item.where} {item.key}")
+    except ConfigError as error:
+        if unlisted == "refuse":
+            raise
+        notes.append(error.message)
+        return RunnerLabel(name=item.entry.runner, nodes=(), where=item.where)
+
+
+def _doubles(item: MasterKey, found: Sequence[Point]) -> Iterator[str]:
+    for point, count in Counter(found).items():
+        if count > 1:
+            yield f"{point.label} ({point.topology.label}) stands {count} times in {item.where}; kept once"
 
 
 def _nodes(label: RunnerLabel, wanted: Wanted) -> list[str]:

@@ -1,5 +1,7 @@
 """Runners: which labels exist, which nodes stand behind them, and what hardware they are."""
 
+import difflib
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +19,14 @@ class Hardware(Frozen):
 
     available_cpu_dram_mib: Annotated[int, Field(gt=0, alias="available-cpu-dram-mib")]
     gpus_per_node: Annotated[int, Field(gt=0, alias="gpus-per-node")]
+
+
+_HARDWARE_WORD = re.compile(r"[a-z]+[0-9]+[a-z]*")
+
+
+def _hardware_word(label: str) -> str:
+    found = _HARDWARE_WORD.search(label.removeprefix("cluster:"))
+    return found[0] if found else label
 
 
 class RunnerLabel(Frozen):
@@ -47,11 +57,18 @@ class Runners(Frozen):
         for label in self.labels:
             if label.name == name:
                 return label
+        near = self.near(name)
+        instead = f", or write {' or '.join(near)}" if near else ", or use one that exists"
         raise ConfigError(
             f"{where}: runner '{name}' is not a label of {self.file}",
-            allowed=", ".join(label.name for label in self.labels),
-            fix=f"add the label and its nodes under 'labels:' in {self.file}, or use one that exists",
+            allowed=", ".join(near or [label.name for label in self.labels]),
+            fix=f"add the label and its nodes under 'labels:' in {self.file}{instead}",
         )
+
+    def near(self, name: str) -> list[str]:
+        """Return labels that may be meant: of the same hardware (`h200`, `mi325x`), the most alike first."""
+        same = [label.name for label in self.labels if _hardware_word(label.name) == _hardware_word(name)]
+        return difflib.get_close_matches(name, same, n=3, cutoff=0.0)
 
 
 class RunnersFile(Frozen):
