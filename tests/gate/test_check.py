@@ -62,7 +62,7 @@ def test_a_new_key_with_its_entry_is_ready_to_push(repo: Repo, check: Check) -> 
     assert (code, rules, report["classes"]) == (0, [], ["config"])
     said = check.text()
     assert "8 added" in said and "GPU-hours (an upper bound" in said
-    assert "next: push, then ask for a sweep: 8 jobs" in said
+    assert "next: push, then ask for a sweep: 10 jobs" in said
 
 
 def test_old_faults_of_the_base_are_silent(check: Check) -> None:
@@ -165,3 +165,30 @@ def test_history_without_a_common_commit_and_unknown_refs_are_refused(
 def test_a_folder_outside_git_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--repo", str(tmp_path)]) == 2
     assert "not in a git work tree" in capsys.readouterr().err
+
+
+def test_a_branch_that_only_adds_an_entry_is_priced_by_the_rows_it_triggers_evals_included(
+    repo: Repo, check: Check
+) -> None:
+    repo.append(CHANGELOG, entry("dsr1-fp8-h200-*"))
+    code, report, _ = check()
+    asked = report["sweep"]
+    assert (code, asked["benchmarks"], asked["evals"], asked["booking"]["jobs"]) == (0, 50, 29, 79)
+    assert asked["booking"]["gpu_hours"] >= 79 * 8 * 480 / 60
+    said = check.text()
+    assert "50 benchmark rows, 29 evals: 79 jobs, at most" in said
+    assert "next: push, then ask for a sweep: 79 jobs" in said
+
+
+@pytest.mark.parametrize("fault", ["crlf", "top"])
+def test_an_entry_with_a_mendable_fault_asks_for_its_key_all_the_same(repo: Repo, check: Check, fault: str) -> None:
+    repo.append(AMD, "\n" + NEW_KEY)
+    log = repo.root / CHANGELOG
+    new = entry("dsr1-fp4-b200-sglang-new")
+    if fault == "crlf":
+        log.write_bytes((log.read_text() + new).replace("\n", "\r\n").encode())
+    else:
+        log.write_text(new.lstrip("\n") + "\n" + log.read_text())
+    code, report, rules = check()
+    assert code == 2 and "changelog-unasked" not in rules
+    assert report["sweep"]["benchmarks"] == 8

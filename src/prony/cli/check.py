@@ -69,7 +69,12 @@ def _print(report: "CheckReport", mended: tuple[str, ...]) -> None:
     else:
         say(counts(report.diff))
         if report.diff.to_run:
-            say(f"to run: {cost(report.diff)}")
+            say(f"new and altered points: {cost(report.diff.booking)}")
+    if report.sweep is not None:
+        rows = f"{counted(report.sweep.benchmarks, 'benchmark row')}, {counted(report.sweep.evals, 'eval')}"
+        say(f"new change log entries run: {rows}: {cost(report.sweep.booking)}")
+    elif report.exit_code:
+        say("new change log entries: what they run is not computed until the errors are mended")
     known = f"; {report.known} old ones in lint (prony lint shows them)" if report.known else ""
     say(f"findings: {summary(report.findings)}{known}")
     say(f"next: {report.step.text}" + (f"\n  {report.step.command}" if report.step.command else ""))
@@ -82,5 +87,6 @@ def _plain(report: "CheckReport", mended: tuple[str, ...]) -> dict[str, object]:
         "classes": list(report.classes), "changed": list(report.changed), "uncommitted": report.uncommitted,
         "findings": [plain(finding) for finding in report.findings], "known": report.known,
         "diff": None if report.diff is None else report.diff.model_dump(mode="json"),
+        "sweep": None if report.sweep is None else report.sweep.model_dump(mode="json"),
         "next": report.step.model_dump(mode="json"), "exit_code": report.exit_code,
     }  # fmt: skip

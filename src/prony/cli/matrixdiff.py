@@ -9,6 +9,7 @@ from prony.cli.console import print_data, say
 from prony.cli.findings import print_json
 
 if TYPE_CHECKING:
+    from prony.gate.cost import Booking
     from prony.gate.diff import Altered, MatrixDiff
     from prony.gate.document import Config
     from prony.spec.point import Point
@@ -44,6 +45,7 @@ def add_diff_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare and print. Raises ConfigError."""
+    from prony.gate.cost import Booking
     from prony.gate.diff import diff
 
     base, head = _both_refs(arguments) if arguments.repo else _both_files(arguments)
@@ -100,11 +102,10 @@ def counts(difference: "MatrixDiff") -> str:
     return f"points: {numbers}, {difference.unchanged} unchanged"
 
 
-def cost(difference: "MatrixDiff") -> str:
-    """Return what added and altered points may book, in words."""
+def cost(booking: "Booking") -> str:
+    """Return what jobs may book, in words."""
     from prony.base.units import counted
 
-    booking = difference.booking
     unknown = ", ".join(booking.unknown_nodes)
     tail = f"; node sizes not known, devices in use counted: {unknown}" if unknown else ""
     return f"{counted(booking.jobs, 'job')}, at most {booking.gpu_hours:,.0f} GPU-hours ({_BOUND}{tail})"
@@ -119,7 +120,7 @@ def text(difference: "MatrixDiff") -> Iterator[str]:
     yield from (f"? {line}" for line in difference.not_expanded)
     yield counts(difference)
     if difference.to_run:
-        yield f"to run: {cost(difference)}"
+        yield f"to run: {cost(difference.booking)}"
 
 
 def markdown(difference: "MatrixDiff") -> Iterator[str]:
@@ -127,7 +128,7 @@ def markdown(difference: "MatrixDiff") -> Iterator[str]:
     yield f"**Matrix** {counts(difference)}"
     yield ""
     if difference.to_run:
-        yield f"To run: {cost(difference)}."
+        yield f"To run: {cost(difference.booking)}."
         yield ""
     rows = [("added", *row) for row in _grouped(difference.added)]
     rows += [("removed", *row) for row in _grouped(difference.removed)]

@@ -9,10 +9,11 @@ from prony.gate.diff import MatrixDiff, diff
 from prony.gate.document import Config, Source, file_source, read_config
 from prony.gate.git import Checkout
 from prony.gate.lint import lint
-from prony.gate.logcheck import changelog_findings, read_log_change
+from prony.gate.logcheck import LogChange, changelog_findings, masters_of, read_log_change
 from prony.gate.names import dangling, moved_under, unasked
 from prony.gate.policy import Policy
 from prony.gate.steps import Step, classes_of, next_step
+from prony.gate.sweep import Sweep, sweep
 
 CONFIGS = ("configs/nvidia-master.yaml", "configs/amd-master.yaml")
 RUNNERS = "configs/runners.yaml"
@@ -39,7 +40,10 @@ class Commits:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What was found; known: how many lint findings the base has too; diff: None where a master is no YAML."""
+    """What was found. known: how many lint findings the base has too. diff: None where a master is no YAML.
+
+    sweep: what the new entries of the change log make run; None where there are none, or none that can be selected.
+    """
 
     commits: Commits
     changed: tuple[str, ...]
@@ -48,6 +52,7 @@ class CheckReport:
     findings: tuple[Finding, ...]
     known: int
     diff: MatrixDiff | None
+    sweep: Sweep | None
     step: Step
 
     @property
@@ -73,10 +78,22 @@ def check(checkout: Checkout, layout: Layout, base: str | None, policy: Policy, 
         findings += moved_under(checkout, commits.fork, commits.tip, before, now, head, log)
     changed = checkout.changed(commits.fork)
     classes = classes_of(changed, layout.configs, layout.runners, layout.changelog)
-    step = next_step(findings, difference, changed, log.changed)
+    asked = _sweep(log, before, head)
+    step = next_step(findings, asked, changed)
     return CheckReport(
-        commits, changed, classes, checkout.uncommitted(), tuple(findings), len(report.known), difference, step
+        commits, changed, classes, checkout.uncommitted(), tuple(findings), len(report.known), difference, asked, step
     )  # fmt: skip
+
+
+def _sweep(log: LogChange, before: Config, head: Config) -> Sweep | None:
+    """Return what new entries make run; None where findings have said already why that cannot be known."""
+    masters = masters_of(before, head)
+    if masters is None or not log.added:
+        return None
+    try:
+        return sweep([entry.asked for entry in log.added], masters, head)
+    except ConfigError:
+        return None
 
 
 def find_commits(checkout: Checkout, base: str | None) -> Commits:

@@ -59,10 +59,11 @@ def limit_min(point: Point) -> int:
 
 def booked_gpus(point: Point, per_node: int | None) -> int:
     """Return the devices that a job keeps from others: whole nodes per role."""
-    return sum(_booked(pool, per_node) for pool in point.topology.pools)
+    return sum(booked_pool(pool, per_node) for pool in point.topology.pools)
 
 
-def _booked(pool: RolePool, per_node: int | None) -> int:
+def booked_pool(pool: RolePool, per_node: int | None) -> int:
+    """Return the devices that one role keeps from others: whole nodes where their size is known."""
     if per_node is None:
         return pool.gpus
     nodes = max(ceil(pool.gpus / per_node), pool.nodes or 0, *(_declared_nodes(pool)), 0)

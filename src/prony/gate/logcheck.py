@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from prony.base.errors import ConfigError
@@ -13,7 +13,7 @@ from prony.gate.document import Config
 from prony.gate.git import Checkout
 from prony.spec.changelog.check import check
 from prony.spec.changelog.compare import Target
-from prony.spec.changelog.document import Source, parse
+from prony.spec.changelog.document import Document, Source, parse
 from prony.spec.changelog.entry import Entry
 from prony.spec.changelog.repair import repair
 from prony.spec.changelog.select import Masters, matches
@@ -33,11 +33,24 @@ class LogChange:
         return (self.base.raw if self.base else b"") != (self.head.raw if self.head else b"")
 
     @cached_property
+    def _mended(self) -> Document:
+        """The change log as it stands, without the faults that are mended mechanically."""
+        if self.head is None:
+            return Document(Source(b"", ""))
+        mended = self.repaired("any")
+        return parse(self.head if mended is None else replace(self.head, raw=mended))
+
+    @property
+    def readable(self) -> bool:
+        """Whether it can be said which entries the change appends."""
+        return not self._mended.faults
+
+    @cached_property
     def added(self) -> tuple[Entry, ...]:
         """The entries that the change appends, as far as both versions can be read."""
         if not self.changed or self.head is None:
             return ()
-        return parse(self.head).entries[len(parse(self.base).entries) if self.base else 0 :]
+        return self._mended.entries[len(parse(self.base).entries) if self.base else 0 :]
 
     def asks_for(self, key: str) -> bool:
         """Whether an added entry names a key."""
@@ -81,7 +94,7 @@ def changelog_findings(
         )
         return
     renamed = _new_names(difference)
-    for finding in check(log.base, log.head, target, _masters(before, head)):
+    for finding in check(log.base, log.head, target, masters_of(before, head)):
         yield _with_new_name(finding, before, renamed)
 
 
@@ -99,7 +112,7 @@ def _with_new_name(finding: Finding, before: Config, renamed: dict[str, str]) ->
     return finding.model_copy(update={"rule": "name-dangling", "message": f"{finding.message}: {told}", "fix": fix})
 
 
-def _masters(before: Config, head: Config) -> Masters | None:
+def masters_of(before: Config, head: Config) -> Masters | None:
     """Return both sides for key look-ups; None where lint has said already why a config cannot be read."""
     if head.unreadable or len({key.name for key in head.keys}) < len(set(head.names)):
         return None

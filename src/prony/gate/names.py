@@ -18,7 +18,7 @@ def unasked(log: LogChange, difference: MatrixDiff) -> Iterator[Finding]:
     """Yield the keys whose points change while no new entry of the change log asks for them."""
     keys = dict.fromkeys(point.config_key for point in difference.to_run)
     missing = [key for key in keys if not log.asks_for(key)]
-    if missing and log.head is not None:
+    if missing and log.head is not None and log.readable:
         names = " ".join(missing[:_SHOWN])
         yield LintFinding(
             rule="changelog-unasked", severity="warn", where=Where(file=log.head.file),

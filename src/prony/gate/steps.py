@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from prony.base.finding import Finding
 from prony.base.model import Frozen
 from prony.base.units import counted
-from prony.gate.diff import MatrixDiff
+from prony.gate.sweep import Sweep
 
 # In this order: the first pattern that fits a path names its class.
 CLASSES: tuple[tuple[str, str], ...] = (
@@ -35,9 +35,7 @@ def classes_of(paths: Sequence[str], configs: Collection[str], runners: str, cha
     return tuple(name for name in ("config", "recipe", "harness", "docs") if name in found)
 
 
-def next_step(
-    findings: Sequence[Finding], difference: MatrixDiff | None, changed: Sequence[str], log_changed: bool
-) -> Step:
+def next_step(findings: Sequence[Finding], asked: Sweep | None, changed: Sequence[str]) -> Step:
     """Return the one thing to do next."""
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
@@ -54,7 +52,7 @@ def next_step(
         return Step(
             text="ask for the new points in the change log, or push as it is and run nothing", command=unasked.fix
         )
-    if log_changed and difference is not None and difference.to_run:
-        jobs, hours = counted(difference.booking.jobs, "job"), difference.booking.gpu_hours
+    if asked is not None and asked.booking.jobs:
+        jobs, hours = counted(asked.booking.jobs, "job"), asked.booking.gpu_hours
         return Step(text=f"push, then ask for a sweep: {jobs}, at most {hours:,.0f} GPU-hours", command="git push")
     return Step(text="push", command="git push")
