@@ -104,6 +104,20 @@ def test_a_placeholder_is_refused_where_links_must_be_final() -> None:
     assert findings(f"{BASE}\n{entry('c', f'{LINK}123')}", pr=None) == ()
 
 
+@pytest.mark.parametrize("link", ["later", "https://example.org/1", f"{LINK}12x", "https://github.com/a/b/pull/9"])
+def test_a_link_that_is_none_is_refused_without_a_number_too(link: str) -> None:
+    head = Source(f"{BASE}\n{entry('c', link)}".encode(), "log.yaml")
+    (found,) = check(Source(BASE.encode(), "base"), head, "any")
+    assert found.rule == "changelog-link" and link in found.message and f"{LINK}XXX" in found.fix
+    assert found.where is not None and found.where.line == FIRST_NEW + 4
+
+
+@pytest.mark.parametrize("link", ["XXX", f"{LINK}XXX", f"{LINK}123"])
+def test_a_well_formed_link_is_not_judged_against_a_number_that_is_not_known(link: str) -> None:
+    head = Source(f"{BASE}\n{entry('c', link)}".encode(), "log.yaml")
+    assert check(Source(BASE.encode(), "base"), head, "any") == ()
+
+
 def test_a_corrected_link_alone_is_accepted() -> None:
     assert findings(BASE.replace(f"{LINK}2", f"{LINK}3")) == ()
     assert findings(BASE.replace(f"{LINK}2", f"{LINK}3 # was 2")) == ()

@@ -11,8 +11,9 @@ from prony.base.units import counted
 from prony.spec.changelog.document import Document, common_prefix
 from prony.spec.changelog.entry import Entry, fault
 
-Target = int | Literal["main", "any"]
-"""Whose links appended entries must have: those of a pull request's number, of any pull request, or any text."""
+Target = int | Literal["main", "any", "written"]
+"""What links appended entries may have: that of a number or a placeholder; that of any pull request, as on main;
+any of these; or any text."""
 DEFAULT_PROJECT = "SemiAnalysisAI/InferenceX"
 _PROJECT = re.compile(rb"(?m)^  pr-link: *https://github\.com/([\w.-]+/[\w.-]+)/pull/")
 _RESTORE = "restore the base file byte for byte and append at the end, or run with --fix"
@@ -159,19 +160,30 @@ def _mixed(base: Document, head: Document) -> Finding | None:
 
 
 def _link_faults(head: Document, additions: tuple[Entry, ...], target: Target, links: Links) -> Iterator[Finding]:
-    if target == "any":
+    if target == "written":
         return
     for entry in additions:
         where = head.where(entry, "pr-link")
         if target == "main":
             if not links.is_canonical(entry.link):
                 yield _not_for_main(where, entry.link, links)
+        elif target == "any":
+            if not links.is_canonical(entry.link) and not links.is_placeholder(entry.link):
+                yield _no_link(where, entry.link, links)
         elif entry.link != links.of(target) and not links.is_placeholder(entry.link):
             yield fault(
                 "link", where, f"the link '{entry.link}' is not that of this pull request, {target}",
                 allowed=f"{links.of(target)}, {links.placeholder}, XXX",
                 fix=f"write '  pr-link: {links.of(target)}' at {where}, or run with --pr {target} --fix",
             )  # fmt: skip
+
+
+def _no_link(where: Where, link: str, links: Links) -> Finding:
+    return fault(
+        "link", where, f"'{link}' is neither a pull request's address nor a placeholder",
+        allowed=f"{links.of(0).removesuffix('0')}NUMBER, {links.placeholder}, XXX",
+        fix=f"write '  pr-link: {links.placeholder}' at {where} until the number is known",
+    )  # fmt: skip
 
 
 def _not_for_main(where: Where, link: str, links: Links) -> Finding:

@@ -26,7 +26,7 @@ def resolve(base: Source, ours: Source, theirs: Source, number: int | None) -> b
     number: the pull request's, which appended entries get as their link; with None links stay as they were written.
     """
     links = links_of(base.raw)
-    target: Target = "any" if number is None else number
+    target: Target = "written" if number is None else number
     old = _readable(base)
     mine, main = _readable(ours, old), _readable(theirs, old)
     change = _passed(compare(old, mine, target, links))
