@@ -52,3 +52,13 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
         make_folder(tmp_path / "file")
     with pytest.raises(LaunchError, match="Not a directory"):
         make_folder(tmp_path / "file" / "below")
+
+
+def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
+    target, link = tmp_path / "private", tmp_path / "link"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    write_atomic(link, b"new")
+    assert link.is_symlink() and target.read_bytes() == b"new"
+    assert target.stat().st_mode & 0o777 == 0o640

@@ -104,3 +104,9 @@ def test_only_jobs_are_annotated_and_the_input_is_left_as_it_was() -> None:
     assert made["changelog_metadata"] == {"runner": "no job"} and job == {"runner": "r", "framework": "sg"}
     assert "skip-queue-pr" not in annotate([job], policy(), context)[0]
     assert token != queue_token(job, "7:2", ("single_node", "1k1k", "0"))
+
+
+@pytest.mark.parametrize("number", ["1e400", "1" * 41, "-.inf"])
+def test_a_score_that_no_queue_can_order_is_refused_with_its_line(number: str) -> None:
+    with pytest.raises(ConfigError, match=r"p\.yaml:2"):
+        read_policy(parse_yaml(f"version: 1\nbase-score: {number}\n", "p.yaml"))

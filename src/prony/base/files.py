@@ -4,6 +4,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import stat
 from pathlib import Path
 
 from prony.base.errors import LaunchError
@@ -43,15 +44,22 @@ def make_folder(path: Path) -> None:
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write content to path by rename, synced to disk. Raises LaunchError when it cannot be written whole."""
+    """Write content to path by rename, synced to disk. Raises LaunchError when it cannot be written whole.
+
+    A link stays a link and its target is written; a file that was there keeps its permissions.
+    """
     if path.is_dir():
         raise write_fault(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+    if path.is_symlink():
+        path = path.resolve()
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            partial.chmod(stat.S_IMODE(path.stat().st_mode))
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

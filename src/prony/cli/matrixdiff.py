@@ -45,7 +45,6 @@ def add_diff_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare and print. Raises ConfigError."""
-    from prony.gate.cost import Booking
     from prony.gate.diff import diff
 
     base, head = _both_refs(arguments) if arguments.repo else _both_files(arguments)
@@ -104,9 +103,10 @@ def counts(difference: "MatrixDiff") -> str:
 
 def cost(booking: "Booking") -> str:
     """Return what jobs may book, in words."""
+    from prony.base.text import printable
     from prony.base.units import counted
 
-    unknown = ", ".join(booking.unknown_nodes)
+    unknown = printable(", ".join(booking.unknown_nodes))
     tail = f"; node sizes not known, devices in use counted: {unknown}" if unknown else ""
     return f"{counted(booking.jobs, 'job')}, at most {booking.gpu_hours:,.0f} GPU-hours ({_BOUND}{tail})"
 

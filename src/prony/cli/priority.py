@@ -115,13 +115,17 @@ def _input(path: Path | None) -> Any:
     return _parsed(str(path or "standard input"), text)
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
 def _parsed(what: str, text: str | bytes) -> Any:
     import json
 
     from prony.base.errors import ConfigError
 
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{what}: not JSON: {error}", fix="give the output of the generator") from None
 

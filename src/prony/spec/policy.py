@@ -15,6 +15,7 @@ from prony.spec.point import AgenticCoding, Point
 
 PATCHWORK = "patchwork"
 _STEP = Decimal("0.001")
+MAX_SCORE = 1_000_000
 
 
 def _exact(value: Any) -> Any:
@@ -22,7 +23,7 @@ def _exact(value: Any) -> Any:
     return Decimal(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-Score = Annotated[Decimal, BeforeValidator(_exact)]
+Score = Annotated[Decimal, BeforeValidator(_exact), Field(ge=-MAX_SCORE, le=MAX_SCORE)]
 Scores = Annotated[dict[str, Score], Field(default_factory=dict)]
 ZERO = Decimal(0)
 

@@ -4,8 +4,11 @@ import hashlib
 import json
 from typing import Any
 
+from prony.base.errors import ConfigError
 from prony.spec.compat.expand import AGENTIC, JsonRow
 from prony.spec.policy import Context, Facts, Policy, check_criteria, score
+
+MAX_DEPTH = 64
 
 
 def annotate(payload: Any, policy: Policy, context: Context, namespace: str = "", pr_number: int | None = None) -> Any:
@@ -18,6 +21,10 @@ def annotate(payload: Any, policy: Policy, context: Context, namespace: str = ""
     skipping = pr_number if skip is not None and skip.name in context.labels else None
 
     def walk(value: Any, path: tuple[str, ...]) -> Any:
+        if len(path) > MAX_DEPTH:
+            raise ConfigError(
+                f"the JSON is nested more than {MAX_DEPTH} levels deep", fix="give the generator's output"
+            )
         if isinstance(value, list):
             return [walk(item, (*path, str(index))) for index, item in enumerate(value)]
         if not isinstance(value, dict):
