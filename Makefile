@@ -39,6 +39,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python bench/startup.py
+	@$(BIN)/python bench/matrix.py ../shared/data/inferencex/configs
+	@$(BIN)/python bench/changelog.py ../shared/data/inferencex/perf-changelog.yaml
+	@$(BIN)/python bench/load_accuracy.py --truth ../shared/tools/truth/truth.c
 
 requirements:
 	@$(BIN)/python -m pip install -q uv
