@@ -42,7 +42,7 @@ MEANINGS: dict[str, set[str]] = {
     "cannot share a sweep": {"changelog-append-only", "append-only and others are not"},
     "No additions found": {"changelog-no-change", "adds no entry"},
     "cannot use all-evals": {"append-only entries never run"},
-    "Deletions are not allowed": {"an old entry is gone or was edited"},
+    "Deletions are not allowed": {"an old entry is gone or was edited", "only links were corrected"},
     "'configs/amd-master.yaml' does not exist": {"configs/amd-master.yaml: no such file"},
     "can't decode byte 0xe9": {"can't decode byte 0xe9"},
     "extra_forbidden": {"entry 1: priority"},

@@ -196,19 +196,25 @@ def select(arguments: argparse.Namespace) -> int:
     """Print the buckets."""
     import json
 
+    from prony.base.errors import ConfigError
     from prony.cli.changeloginputs import read_inputs
     from prony.cli.console import print_data, say
     from prony.spec.changelog.added import added_entries
     from prony.spec.changelog.buckets import bucket_object
-    from prony.spec.changelog.check import judge
+    from prony.spec.changelog.check import judge, placed
     from prony.spec.changelog.compare import links_of
     from prony.spec.changelog.select import select as choose
 
     inputs = read_inputs(arguments)
     masters = _required_masters(inputs)
-    chosen = choose(added_entries(inputs.base, inputs.head), masters, _modifiers(arguments))
+    entries = added_entries(inputs.base, inputs.head)
     target: Target = arguments.pr if arguments.pr is not None else "any"
-    for finding in judge(inputs.base, inputs.head, target, links_of(inputs.base.raw))[1]:
+    change, findings = judge(inputs.base, inputs.head, target, links_of(inputs.base.raw))
+    try:
+        chosen = choose(entries, masters, _modifiers(arguments))
+    except ConfigError as error:
+        raise placed(change, masters, error) from None
+    for finding in findings:
         say(f"the gate would refuse this: {finding}", sys.stderr)
     buckets = bucket_object(chosen, inputs.base_name, inputs.head_name)
     print_data(json.dumps(buckets, ensure_ascii=False, separators=(",", ":")) + "\n")

@@ -191,7 +191,6 @@ def test_a_new_image_is_no_point_of_the_old_curve(folder: Folder, capsys: pytest
         ("  evals-only: true\n", [], "key-a", "no benchmarks: the entry is evals-only"),
         ("  scenario-type:\n    - agentic-coding\n", [], "key-a", "(the config has none for it)"),
         ("", [], "key-b", "no added entry names it"),
-        ("", [], "key-x", "is no key of the master configs"),
     ],
 )
 def test_a_key_is_explained(
@@ -200,6 +199,42 @@ def test_a_key_is_explained(
     append(folder, extra)
     assert folder.run("explain", key, *flags) == 0
     assert told in capsys.readouterr().out
+
+
+def test_a_key_to_explain_that_no_config_has_is_refused_with_near_names(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append(folder)
+    assert folder.run("explain", "key-x") == 2
+    err = capsys.readouterr().err
+    assert "'key-x' is no key" in err and "key-a" in err and "key-b" in err
+
+
+def test_an_explanation_names_only_scenarios_of_the_key_and_trims_only_benchmarks(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append(folder)
+    assert folder.run("explain", "key-a", "--trim-conc") == 0
+    out = capsys.readouterr().out
+    assert "agentic-coding" not in out and "--trim-conc" in out
+    append(folder, "  evals-only: true\n")
+    assert folder.run("explain", "key-a", "--trim-conc") == 0
+    assert "--trim-conc" not in capsys.readouterr().out
+
+
+def test_a_corrected_link_is_told_to_run_nothing(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write("head.yaml", BASE.replace(f"{LINK}2", f"{LINK}3"))
+    assert folder.run("select") == 2
+    err = capsys.readouterr().err
+    assert "only links were corrected; nothing to run" in err and "is gone" not in err
+
+
+def test_an_unknown_key_of_a_selection_is_told_with_its_line(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append(folder, key="key-x")
+    assert folder.run("select") == 2
+    assert f"head.yaml:{BASE.count(chr(10)) + 3}: 'key-x' is no key" in capsys.readouterr().err
 
 
 def test_an_overlap_is_explained_and_runs_once(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from prony.spec.changelog.entry import FIELDS, ChangelogEntry
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _ITEM = (b"- ", b"-\n", b"-\r")
+_LINK = b"  pr-link:"
 _HINT = "run 'prony changelog check' on the same files: it says what and where"
 
 
@@ -62,12 +63,22 @@ def _new_blocks(base: Source, head: Source) -> list[bytes]:
         else:
             added.append(block)
     if position < len(old):
+        if _corrects_links_alone(base.raw, head.raw):
+            raise ConfigError(
+                f"{head.file}: only links were corrected; nothing to run", fix="leave it as it is, or append an entry"
+            )
         line = lines_of(old[position])[0].decode(errors="replace")
         raise ConfigError(
             f"{head.file}: an old entry is gone or was edited; it begins in the base with: {line}",
             allowed="entries added at the end", fix=_HINT,
         )  # fmt: skip
     return added
+
+
+def _corrects_links_alone(base: bytes, head: bytes) -> bool:
+    old, new = base.splitlines(), head.splitlines()
+    changed = [pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]]
+    return len(old) == len(new) and all(line.startswith(_LINK) for pair in changed for line in pair)
 
 
 def cut_blocks(raw: bytes) -> list[bytes]:

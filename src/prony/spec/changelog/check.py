@@ -8,7 +8,7 @@ from prony.base.finding import Finding, Where
 from prony.spec.changelog.batch import Modifiers, check_batch, matches, near
 from prony.spec.changelog.compare import Change, Links, Target, compare, links_of
 from prony.spec.changelog.document import Document, Source, parse
-from prony.spec.changelog.entry import Entry, fault
+from prony.spec.changelog.entry import Entry, RefusedError, fault
 
 if TYPE_CHECKING:
     from prony.spec.changelog.select import Masters
@@ -74,6 +74,14 @@ def _selection_findings(change: Change, masters: "Masters | None") -> Iterator[F
     yield from unknown
     if not unknown:
         yield from _refused(change, masters)
+
+
+def placed(change: Change | None, masters: "Masters", error: ConfigError) -> ConfigError:
+    """Return the error of selection, with its place where it tells of a key that an added entry names."""
+    for finding in _all_unknown_keys(change, masters) if change else ():
+        if finding.message == error.message:
+            return RefusedError(finding)
+    return error
 
 
 def _refused(change: Change, masters: "Masters") -> Iterator[Finding]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from prony.base.errors import ConfigError
 from prony.base.units import counted
 from prony.spec.changelog.batch import Modifiers, matches, near
 from prony.spec.changelog.buckets import fingerprint, trim
-from prony.spec.changelog.entry import ChangelogEntry
+from prony.spec.changelog.entry import SCENARIOS, ChangelogEntry, Scenario
 from prony.spec.changelog.select import Ask, Masters, plan, rows_of
 from prony.spec.compat.expand import JsonRow
 from prony.spec.compat.generate import TestConfig, test_config
@@ -26,13 +27,17 @@ class Explanation:
 
 def explain_key(key: str, entries: Sequence[ChangelogEntry], masters: Masters, modifiers: Modifiers) -> Explanation:
     """Say what runs for a key under a change. Raises ConfigError where selection would."""
-    asks = plan(entries, masters, modifiers)
+    known = list(masters.head.entries)
     if key not in masters.head.entries:
-        close = near(key, list(masters.head.entries))
-        return Explanation(key, 0, 0, (f"'{key}' is no key of the master configs (near: {close})",))
+        message = f"'{key}' is no key of the master configs"
+        raise ConfigError(message, allowed=near(key, known), fix="name a key of the master configs")
+    asks = plan(entries, masters, modifiers)
+    has = tuple(name for name in SCENARIOS if name in masters.head.entries[key]["scenarios"])
     mine = [ask for ask in asks if key in ask.keys]
     found = [(ask, _rows(ask, key, masters, modifiers)) for ask in mine]
-    reasons = [line for number, entry in enumerate(entries, 1) for line in _entry(number, entry, key, found, modifiers)]
+    reasons = [
+        line for number, entry in enumerate(entries, 1) for line in _entry(number, entry, key, has, found, modifiers)
+    ]
     if not mine and not any(_asked(entry, key) for entry in entries):
         reasons.append("no added entry names it, so nothing runs: entries that stood before do not run again")
     benchmarks = sum(len(rows) for ask, rows in found if ask.evals == "none")
@@ -61,32 +66,39 @@ def _entry(
     number: int,
     entry: ChangelogEntry,
     key: str,
+    has: Sequence[Scenario],
     found: Sequence[tuple[Ask, list[JsonRow]]],
     modifiers: Modifiers,
 ) -> Iterator[str]:
     names = _asked(entry, key)
     if not names:
         return
-    yield f"added entry {number} names it by '{names[0]}' for {' and '.join(entry.scenarios)}"
+    yield f"added entry {number} names it by '{names[0]}' for {_shared(entry.scenarios, has)}"
     own = [(ask, rows) for ask, rows in found if ask.entry is entry]
-    yield from _part("benchmark", [pair for pair in own if pair[0].evals == "none"], _no_throughput(entry, modifiers))
-    yield from _part("eval", [pair for pair in own if pair[0].evals != "none"], _no_evals(entry))
+    benchmarks = [pair for pair in own if pair[0].evals == "none"]
+    yield from _part("benchmark", benchmarks, has, _no_throughput(entry, modifiers))
+    yield from _part("eval", [pair for pair in own if pair[0].evals != "none"], has, _no_evals(entry))
     if entry.append_only:
         yield "  append-only: of the points, only those that the base does not have"
     if entry.eval_min_prefill_ep is not None:
         yield f"  eval-min-prefill-ep: multi-node evals with prefill ep below {entry.eval_min_prefill_ep} are left out"
-    if modifiers.trim_conc:
+    if modifiers.trim_conc and any(rows for _, rows in benchmarks):
         yield "  --trim-conc: benchmarks at the lowest concurrency alone"
 
 
-def _part(kind: str, found: Sequence[tuple[Ask, list[JsonRow]]], never: str) -> Iterator[str]:
+def _part(kind: str, found: Sequence[tuple[Ask, list[JsonRow]]], has: Sequence[Scenario], never: str) -> Iterator[str]:
     if never:
         yield f"  no {kind}s: {never}"
     elif not found:
         yield f"  no {kind}s: earlier entries of this change ask for them already"
     for ask, rows in found:
-        what = f"{' and '.join(ask.scenarios)}: {counted(len(rows), f'{kind} row')}"
+        what = f"{_shared(ask.scenarios, has)}: {counted(len(rows), f'{kind} row')}"
         yield f"  {what}{_concurrencies(rows)}" if rows else f"  {what} (the config has none for it)"
+
+
+def _shared(asked: Sequence[Scenario], has: Sequence[Scenario]) -> str:
+    """Name the scenarios that the key has; where it has none of those asked for, what was asked for."""
+    return " and ".join([name for name in asked if name in has] or asked)
 
 
 def _concurrencies(rows: Sequence[JsonRow]) -> str:
