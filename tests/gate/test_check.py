@@ -1,6 +1,8 @@
 """The check before a push, in real repositories made of the real files."""
 
 import json
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,7 @@ def test_a_key_that_main_changed_meanwhile_is_named(repo: Repo, check: Check) ->
     repo.git("checkout", "-q", "work")
     code, report, rules = check("--base", "main")
     assert (code, rules) == (0, ["base-moved", "base-changelog"])
+    assert report["next"]["command"] == "git merge main" and "merge driver" in report["next"]["text"]
     moved = report["findings"][0]
     assert "the base branch added this key too" in moved["message"] and "theirs" in moved["evidence"]
 
@@ -192,3 +195,60 @@ def test_an_entry_with_a_mendable_fault_asks_for_its_key_all_the_same(repo: Repo
     code, report, rules = check()
     assert code == 2 and "changelog-unasked" not in rules
     assert report["sweep"]["benchmarks"] == 8
+
+
+def test_the_next_command_typed_as_it_stands_checks_the_same_thing_and_mends_it(repo: Repo, check: Check) -> None:
+    repo.append(AMD, "\n" + NEW_KEY)
+    repo.append(CHANGELOG, entry("dsr1-fp4-b200-sglang-new", link=f"{LINK}2000"))
+    code, report, _ = check("--base", "main", "--pr", "2607")
+    assert code == 2
+    command = report["next"]["command"]
+    assert command == f"prony check --base main --repo {shlex.quote(str(repo.root))} --pr 2607 --fix"
+    assert main(shlex.split(command)[1:]) == 0
+    assert (repo.root / CHANGELOG).read_text().endswith("pull/2607\n")
+
+
+def test_a_link_is_not_called_right_while_the_number_of_the_pull_request_is_unknown(repo: Repo, check: Check) -> None:
+    repo.append(CHANGELOG, entry("dsr1-fp8-h200-*", link=f"{LINK}2607"))
+    code, report, rules = check()
+    assert (code, rules) == (0, ["changelog-link-unjudged"])
+    assert "not judged without --pr N" in report["findings"][0]["message"]
+    assert report["next"]["command"].endswith("--pr N")
+    assert check("--pr", "2607")[2] == []
+
+
+def test_names_left_dangling_are_mended_before_a_push(repo: Repo, check: Check) -> None:
+    repo.append("notes.md", f"see {OLD_KEY}\n")
+    repo.replace(AMD, f"{OLD_KEY}:\n", f"{OLD_KEY}-v2:\n")
+    repo.commit("rename a key")
+    code, report, rules = check()
+    assert (code, rules) == (0, ["name-dangling"])
+    assert report["next"]["text"] == "mend 1 name left dangling, then check again"
+
+
+def test_an_unfinished_merge_is_an_error_and_its_change_log_is_sent_to_the_merge_driver(
+    repo: Repo, check: Check
+) -> None:
+    repo.append(CHANGELOG, entry(OLD_KEY))
+    repo.commit("ours")
+    repo.git("checkout", "-q", "main")
+    repo.append(CHANGELOG, entry(OLD_KEY, link=f"{LINK}12"))
+    repo.commit("theirs")
+    repo.git("checkout", "-q", "work")
+    with pytest.raises(subprocess.CalledProcessError):
+        repo.git("merge", "main")
+    code, report, rules = check()
+    assert code == 2 and rules[:2] == ["merge-unfinished", "changelog-conflict"]
+    assert report["next"]["text"].startswith("finish the merge")
+    fix = report["findings"][1]["fix"]
+    assert "merge driver" in fix and "docs/how-to/changelog.md" in fix and "no rebase" in fix
+
+
+def test_the_command_that_shows_old_findings_shows_them(
+    repo: Repo, check: Check, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = check.text()
+    command = said.partition("old ones in lint (")[2].partition(" shows them)")[0]
+    command = command[command.index("prony lint") :]
+    main(shlex.split(command)[1:])
+    assert "208 keys" in capsys.readouterr().err

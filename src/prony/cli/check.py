@@ -1,6 +1,8 @@
 """`prony check`: the one command before a push."""
 
 import argparse
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +11,10 @@ from prony.cli.console import say
 from prony.cli.findings import plain, print_findings, print_json, summary
 
 if TYPE_CHECKING:
-    from prony.gate.check import CheckReport
+    from prony.gate.check import CheckReport, Layout
+    from prony.gate.steps import Step
+
+_SAME = ("base", "repo", "pr", "config_files", "runner_config", "changelog", "policy")
 
 
 def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -47,14 +52,44 @@ def run(arguments: argparse.Namespace) -> int:
     checkout = find_checkout(arguments.repo)
     mended = mend(checkout, layout, arguments.base, arguments.pr) if arguments.fix else ()
     report = check(checkout, layout, arguments.base, load_policy(arguments.policy), arguments.pr)
+    report = replace(report, step=_with_options(report.step, arguments))
     if arguments.json:
         print_json(_plain(report, mended))
     else:
-        _print(report, mended)
+        _print(report, mended, _lint_command(checkout.folder, layout))
     return report.exit_code
 
 
-def _print(report: "CheckReport", mended: tuple[str, ...]) -> None:
+def _with_options(step: "Step", arguments: argparse.Namespace) -> "Step":
+    """Return a step whose command, typed as it stands, checks the same files against the same base."""
+    start = "prony check"
+    if step.command.startswith("prony changelog add") and arguments.pr:
+        return step.model_copy(update={"command": f"{step.command} --pr {arguments.pr}"})
+    if not step.command.startswith(start):
+        return step
+    given = [word for name in _SAME for word in _words(name, getattr(arguments, name))]
+    return step.model_copy(update={"command": " ".join((start, *given)) + step.command.removeprefix(start)})
+
+
+def _words(name: str, value: object) -> list[str]:
+    """Return an option as it is typed; nothing for one at its default."""
+    if value is None or (name == "repo" and value == Path()):
+        return []
+    values = value if isinstance(value, list) else [value]
+    return [f"--{name.replace('_', '-')}", *(shlex.quote(str(item)) for item in values)]
+
+
+def _lint_command(folder: Path, layout: "Layout") -> str:
+    """Return the command that lists the findings which the base has too."""
+    here = Path.cwd()
+    paths = [folder / name for name in layout.configs if (folder / name).exists()]
+    runners = folder / layout.runners
+    odd = [] if runners.parent == paths[0].parent and runners.name == "runners.yaml" else ["--runner-config", runners]
+    words = [path.relative_to(here) if path.is_relative_to(here) else path for path in paths]
+    return shlex.join(["prony", "lint", *map(str, words), *map(str, odd)])
+
+
+def _print(report: "CheckReport", mended: tuple[str, ...], lint_command: str) -> None:
     from prony.base.units import counted
     from prony.cli.matrixdiff import cost, counts
 
@@ -75,7 +110,7 @@ def _print(report: "CheckReport", mended: tuple[str, ...]) -> None:
         say(f"new change log entries run: {rows}: {cost(report.sweep.booking)}")
     elif report.exit_code:
         say("new change log entries: what they run is not computed until the errors are mended")
-    known = f"; {report.known} old ones in lint (prony lint shows them)" if report.known else ""
+    known = f"; {report.known} old ones in lint ({lint_command} shows them)" if report.known else ""
     say(f"findings: {summary(report.findings)}{known}")
     say(f"next: {report.step.text}" + (f"\n  {report.step.command}" if report.step.command else ""))
 

@@ -10,7 +10,7 @@ from prony.gate.document import Config, Source, file_source, read_config
 from prony.gate.git import Checkout
 from prony.gate.lint import lint
 from prony.gate.logcheck import LogChange, changelog_findings, masters_of, read_log_change
-from prony.gate.names import dangling, moved_under, unasked
+from prony.gate.names import dangling, moved_under, unasked, unfinished
 from prony.gate.policy import Policy
 from prony.gate.steps import Step, classes_of, next_step
 from prony.gate.sweep import Sweep, sweep
@@ -69,7 +69,7 @@ def check(checkout: Checkout, layout: Layout, base: str | None, policy: Policy, 
     report = lint(head, policy, before)
     difference = None if head.unreadable or before.unreadable else diff(before, head)
     log = read_log_change(checkout, layout.changelog, commits.fork)
-    findings = [*report.new, *changelog_findings(log, before, head, difference, pr or "any")]
+    findings = [*unfinished(checkout), *report.new, *changelog_findings(log, before, head, difference, pr or "any")]
     if difference is not None:
         findings += unasked(log, difference)
         findings += dangling(checkout, before, head, layout.changelog)
@@ -79,7 +79,7 @@ def check(checkout: Checkout, layout: Layout, base: str | None, policy: Policy, 
     changed = checkout.changed(commits.fork)
     classes = classes_of(changed, layout.configs, layout.runners, layout.changelog)
     asked = _sweep(log, before, head)
-    step = next_step(findings, asked, changed)
+    step = next_step(findings, asked, changed, commits.base)
     return CheckReport(
         commits, changed, classes, checkout.uncommitted(), tuple(findings), len(report.known), difference, asked, step
     )  # fmt: skip

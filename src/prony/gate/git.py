@@ -36,6 +36,11 @@ class Checkout(Repository):
         new = self._output("ls-files", "--others", "--exclude-standard", "-z").split("\0")
         return tuple(sorted({name for name in (*tracked, *new) if name}))
 
+    def unmerged(self) -> tuple[str, ...]:
+        """Return the paths that an unfinished merge left in conflict."""
+        lines = self._output("ls-files", "--unmerged", "-z").split("\0")
+        return tuple(dict.fromkeys(line.partition("\t")[2] for line in lines if line))
+
     def uncommitted(self) -> int:
         """Return how many tracked or new files are not committed."""
         return sum(bool(line) for line in self._output("status", "--porcelain", "-z").split("\0"))

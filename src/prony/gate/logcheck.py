@@ -6,18 +6,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from prony.base.errors import ConfigError
-from prony.base.finding import Finding
+from prony.base.finding import Finding, Where
 from prony.base.yamldoc import YamlMap
 from prony.gate.diff import MatrixDiff
 from prony.gate.document import Config
 from prony.gate.git import Checkout
+from prony.gate.steps import GUIDE, LINK_UNJUDGED
 from prony.spec.changelog.check import check
-from prony.spec.changelog.compare import Target
+from prony.spec.changelog.compare import Target, links_of
 from prony.spec.changelog.document import Document, Source, parse
 from prony.spec.changelog.entry import Entry
 from prony.spec.changelog.repair import repair
 from prony.spec.changelog.select import Masters, matches
 from prony.spec.compat.generate import Catalogue, make_catalogue
+
+MERGE_LOG = (
+    f"merge the base branch into yours (no rebase: git swaps the sides) with the merge driver perf-changelog, which "
+    f"{GUIDE} sets up: it keeps the base's bytes and appends your entries"
+)
 
 
 @dataclass(frozen=True)
@@ -95,14 +101,30 @@ def changelog_findings(
         return
     renamed = _new_names(difference)
     for finding in check(log.base, log.head, target, masters_of(before, head)):
-        yield _with_new_name(finding, before, renamed)
+        yield _with_advice(finding, before, renamed)
+    if target == "any":
+        yield from _unjudged(log)
+
+
+def _unjudged(log: LogChange) -> Iterator[Finding]:
+    links = links_of(log.base.raw if log.base else b"")
+    entries = [entry for entry in log.added if not links.is_placeholder(entry.link)]
+    if entries and log.head is not None:
+        named = ", ".join(dict.fromkeys(entry.link for entry in entries))
+        yield Finding(
+            rule=LINK_UNJUDGED, severity="info",
+            where=Where(file=log.head.file, line=entries[0].lines.get("pr-link", 0)),
+            message=f"link not judged without --pr N: {named}", fix="name the pull request: --pr N",
+        )  # fmt: skip
 
 
 def _new_names(difference: MatrixDiff | None) -> dict[str, str]:
     return {item.before.config_key: item.after.config_key for item in difference.renamed} if difference else {}
 
 
-def _with_new_name(finding: Finding, before: Config, renamed: dict[str, str]) -> Finding:
+def _with_advice(finding: Finding, before: Config, renamed: dict[str, str]) -> Finding:
+    if finding.rule == "changelog-conflict":
+        return finding.model_copy(update={"fix": f"undo this merge ('git merge --abort'), then {MERGE_LOG}"})
     named = re.match(r"'(.+?)' is no key", finding.message)
     if finding.rule != "changelog-unknown-key" or not named or named[1] not in before.names:
         return finding

@@ -7,11 +7,21 @@ from prony.base.units import counted
 from prony.gate.diff import MatrixDiff
 from prony.gate.document import Config, Key, LintFinding
 from prony.gate.git import Checkout
-from prony.gate.logcheck import LogChange
+from prony.gate.logcheck import MERGE_LOG, LogChange
 
 # Archives of what was retired name it on purpose.
 ARCHIVES = ("configs/deprecated/",)
 _SHOWN = 8
+
+
+def unfinished(checkout: Checkout) -> Iterator[Finding]:
+    """Yield the files that an unfinished merge left in conflict."""
+    for path in checkout.unmerged():
+        yield LintFinding(
+            rule="merge-unfinished", severity="error", where=Where(file=path),
+            message="a merge is unfinished: this file is still marked as in conflict",
+            fix=f"mend it, 'git add {path}', 'git commit'; or start again: 'git merge --abort'",
+        )  # fmt: skip
 
 
 def unasked(log: LogChange, difference: MatrixDiff) -> Iterator[Finding]:
@@ -55,7 +65,7 @@ def moved_under(
             rule="base-moved", severity="warn", key=name, where=key.where if key else None,
             message=f"{name}: the base branch {_verb(before, now, name)} this key too since your branch left it",
             evidence=checkout.last_change(fork, tip, file) if file else "",
-            fix="merge or rebase onto the base branch, then look at this key by hand",
+            fix="merge the base branch into yours, then look at this key by hand",
         )  # fmt: skip
     path = log.head.file if log.head else ""
     if log.changed and path and checkout.last_change(fork, tip, path):
@@ -63,7 +73,7 @@ def moved_under(
             rule="base-changelog", severity="info", where=Where(file=path),
             message="the base branch appended entries meanwhile; a plain merge conflicts at the end of the file",
             evidence=checkout.last_change(fork, tip, path),
-            fix="merge with 'prony changelog resolve --base FILE --ours FILE --theirs FILE --pr N'",
+            fix=MERGE_LOG,
         )  # fmt: skip
 
 

@@ -16,6 +16,10 @@ CLASSES: tuple[tuple[str, str], ...] = (
 )
 
 
+LINK_UNJUDGED = "changelog-link-unjudged"
+GUIDE = "docs/how-to/changelog.md"
+
+
 class Step(Frozen):
     """What to do next, in words; empty command where no command does it."""
 
@@ -35,8 +39,14 @@ def classes_of(paths: Sequence[str], configs: Collection[str], runners: str, cha
     return tuple(name for name in ("config", "recipe", "harness", "docs") if name in found)
 
 
-def next_step(findings: Sequence[Finding], asked: Sweep | None, changed: Sequence[str]) -> Step:
-    """Return the one thing to do next."""
+def next_step(findings: Sequence[Finding], asked: Sweep | None, changed: Sequence[str], base: str) -> Step:
+    """Return the one thing to do next; base: the branch that the change goes to."""
+    rules = {finding.rule for finding in findings}
+    if "merge-unfinished" in rules:
+        return Step(
+            text="finish the merge: mend the files, 'git add' them, 'git commit', then check again",
+            command="git status",
+        )
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         repairable = any(finding.rule.startswith("changelog-") and "--fix" in finding.fix for finding in errors)
@@ -47,11 +57,22 @@ def next_step(findings: Sequence[Finding], asked: Sweep | None, changed: Sequenc
         )
     if not changed:
         return Step(text="nothing differs from the base: change something first")
+    if rules & {"base-moved", "base-changelog"}:
+        driver = f" with the merge driver of {GUIDE}" if "base-changelog" in rules else ""
+        by_hand = ", look at the keys that both changed" if "base-moved" in rules else ""
+        return Step(
+            text=f"merge {base} into your branch{driver}{by_hand}, then check again", command=f"git merge {base}"
+        )
+    left = sum(finding.rule == "name-dangling" for finding in findings)
+    if left:
+        return Step(text=f"mend {counted(left, 'name')} left dangling, then check again", command="prony check")
     unasked = next((finding for finding in findings if finding.rule == "changelog-unasked"), None)
     if unasked is not None:
         return Step(
             text="ask for the new points in the change log, or push as it is and run nothing", command=unasked.fix
         )
+    if LINK_UNJUDGED in rules:
+        return Step(text="check the links, with the number of your pull request", command="prony check --pr N")
     if asked is not None and asked.booking.jobs:
         jobs, hours = counted(asked.booking.jobs, "job"), asked.booking.gpu_hours
         return Step(text=f"push, then ask for a sweep: {jobs}, at most {hours:,.0f} GPU-hours", command="git push")
