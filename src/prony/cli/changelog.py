@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from prony.spec.changelog.select import Masters
 
 REFUSED = 2
+_KNOWN = "refuse keys that these do not have; default: configs/{nvidia,amd}-master.yaml beside --file"
 _FOR_PR = "number of the pull request whose entries these are"
 
 
@@ -107,11 +110,12 @@ def _add_resolve(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "resolve",
         help="merge main into a branch that changed the file",
         description="Print main's file with what the branch added or corrected. Usable as a git merge driver.",
-        epilog="example: prony changelog resolve --base %%O --ours %%A --theirs %%B --out %%A",
+        epilog="example: prony changelog resolve --base %%O --ours %%A --theirs %%B --out %%A --path %%P",
     )
     parser.add_argument("--base", type=Path, required=True, metavar="FILE", help="the last common version")
     parser.add_argument("--ours", type=Path, required=True, metavar="FILE", help="the branch's version")
     parser.add_argument("--theirs", type=Path, required=True, metavar="FILE", help="main's version")
+    parser.add_argument("--path", metavar="PATH", help="what messages call the file (%%P of a merge driver)")
     add_pr_argument(parser, "number of the branch's pull request; without it links stay as written")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of printing")
     parser.set_defaults(run=resolve)
@@ -134,7 +138,7 @@ def _add_add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     parser.add_argument("--all-evals", action="store_true")
     parser.add_argument("--append-only", action="store_true")
     parser.add_argument("--eval-min-prefill-ep", type=whole(1), metavar="N")
-    parser.add_argument("--config-files", nargs="+", type=Path, metavar="F", help="refuse keys that these do not have")
+    parser.add_argument("--config-files", nargs="+", type=Path, metavar="F", help=_KNOWN)
     parser.set_defaults(run=add)
 
 
@@ -197,12 +201,13 @@ def select(arguments: argparse.Namespace) -> int:
     import json
 
     from prony.base.errors import ConfigError
-    from prony.cli.changeloginputs import read_inputs
+    from prony.cli.changeloginputs import mending, read_inputs
     from prony.cli.console import print_data, say
     from prony.spec.changelog.added import added_entries
     from prony.spec.changelog.buckets import bucket_object
     from prony.spec.changelog.check import judge, placed
     from prony.spec.changelog.compare import links_of
+    from prony.spec.changelog.entry import MEND
     from prony.spec.changelog.select import select as choose
 
     inputs = read_inputs(arguments)
@@ -215,7 +220,8 @@ def select(arguments: argparse.Namespace) -> int:
     except ConfigError as error:
         raise placed(change, masters, error) from None
     for finding in findings:
-        say(f"the gate would refuse this: {finding}", sys.stderr)
+        told = str(finding).replace(MEND, mending(arguments))
+        say(f"the gate would refuse this: {told}", sys.stderr)
     buckets = bucket_object(chosen, inputs.base_name, inputs.head_name)
     print_data(json.dumps(buckets, ensure_ascii=False, separators=(",", ":")) + "\n")
     return 0
@@ -265,7 +271,9 @@ def canonicalize(arguments: argparse.Namespace) -> int:
 
     base = read_source(arguments.base)
     head = read_source(arguments.head)
-    return _deliver(merge.canonicalize(base, head, arguments.pr), arguments.out)
+    with _advised(arguments):
+        result = merge.canonicalize(base, head, arguments.pr)
+    return _deliver(result, arguments.out)
 
 
 def resolve(arguments: argparse.Namespace) -> int:
@@ -274,10 +282,27 @@ def resolve(arguments: argparse.Namespace) -> int:
     from prony.spec.changelog import merge
 
     # A merge driver gets files of names that say nothing.
-    base = read_source(arguments.base, "base")
-    ours = read_source(arguments.ours, "ours")
-    theirs = read_source(arguments.theirs, "theirs")
-    return _deliver(merge.resolve(base, ours, theirs, arguments.pr), arguments.out)
+    base = read_source(arguments.base, "base", arguments.path)
+    ours = read_source(arguments.ours, "ours", arguments.path)
+    theirs = read_source(arguments.theirs, "theirs", arguments.path)
+    with _advised(arguments):
+        result = merge.resolve(base, ours, theirs, arguments.pr)
+    return _deliver(result, arguments.out)
+
+
+@contextmanager
+def _advised(arguments: argparse.Namespace) -> Iterator[None]:
+    """Name a command that mends in errors of a command that does not."""
+    from prony.cli.changeloginputs import mending
+    from prony.spec.changelog.entry import MEND, RefusedError
+
+    try:
+        yield
+    except RefusedError as error:
+        in_merge = getattr(arguments, "path", None) is not None
+        command = "undo the merge with 'git merge --abort' and run 'prony check --fix'" if in_merge else ""
+        error.fix = error.fix.replace(MEND, command or mending(arguments))
+        raise
 
 
 def _deliver(content: bytes, out: Path | None) -> int:
@@ -294,16 +319,17 @@ def _deliver(content: bytes, out: Path | None) -> int:
 def add(arguments: argparse.Namespace) -> int:
     """Append an entry to the file."""
     from prony.base.files import write_atomic
-    from prony.cli.changeloginputs import read_source
+    from prony.cli.changeloginputs import default_masters, read_source
     from prony.cli.console import say
     from prony.spec.changelog.write import NewEntry, append_entry
 
     source = read_source(arguments.file)
-    if arguments.config_files:
+    configs = arguments.config_files or default_masters(arguments.file.parent)
+    if configs:
         from prony.spec.changelog.batch import matching
         from prony.spec.master import load_master
 
-        matching(arguments.keys, [item.key for item in load_master(arguments.config_files).keys])
+        matching(arguments.keys, [item.key for item in load_master(configs).keys])
     new = NewEntry(
         keys=tuple(arguments.keys),
         description=tuple(arguments.description),

@@ -72,11 +72,16 @@ def read_inputs(arguments: argparse.Namespace) -> Inputs:
     return _from_files(arguments) if by_file else _from_git(arguments)
 
 
-def read_source(path: Path, side: str = "") -> "Source":
-    """Read one version; side: what messages put before its path. Raises ConfigError."""
+def default_masters(root: Path) -> list[Path]:
+    """Return the master configs of a checkout that are there."""
+    return [root / path for path in _MASTERS if (root / path).exists()]
+
+
+def read_source(path: Path, side: str = "", name: str | None = None) -> "Source":
+    """Read one version; side: what messages put before its path, or before its name. Raises ConfigError."""
     from prony.spec.changelog.document import Source
 
-    return Source(read_bytes(path), f"{side} {path}" if side else str(path))
+    return Source(read_bytes(path), f"{side} {name or path}" if side else str(path))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -96,6 +101,23 @@ def _from_files(arguments: argparse.Namespace) -> Inputs:
         raise ConfigError("both versions are needed", allowed="--base FILE --head FILE", fix="name the other file too")
     base, head = read_source(arguments.base), read_source(arguments.head)
     return Inputs(base, head, str(arguments.base), str(arguments.head), _masters_of_files(arguments))
+
+
+def mending(arguments: argparse.Namespace) -> str:
+    """Return the command that mends the versions in use."""
+    import shlex
+
+    number = [] if arguments.pr is None else ["--pr", str(arguments.pr)]
+    if getattr(arguments, "ours", None) is not None:
+        words = ["--base", str(arguments.base), "--head", str(arguments.ours)]
+    elif arguments.head is not None:
+        words = ["--base", str(arguments.base), "--head", str(arguments.head)]
+    else:
+        repo = [] if arguments.repo == Path() else ["--repo", str(arguments.repo)]
+        head = [] if arguments.head_ref is None else ["--head-ref", arguments.head_ref]
+        out = ["--out", str(arguments.repo / arguments.changelog_file)]
+        words = [*repo, "--base-ref", arguments.base_ref or "HEAD", *head, *out]
+    return f"run '{shlex.join(['prony', 'changelog', 'check', *words, *number, '--fix'])}'"
 
 
 def runner_config(arguments: argparse.Namespace) -> Path:

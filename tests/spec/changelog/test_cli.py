@@ -1,6 +1,7 @@
 """The commands as they are typed: entries written, changes mended, rows explained."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -235,6 +236,38 @@ def test_an_unknown_key_of_a_selection_is_told_with_its_line(
     append(folder, key="key-x")
     assert folder.run("select") == 2
     assert f"head.yaml:{BASE.count(chr(10)) + 3}: 'key-x' is no key" in capsys.readouterr().err
+
+
+def test_advice_of_commands_without_fix_names_one_that_works(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = f"{folder.path}/base.yaml", f"{folder.path}/head.yaml"
+    advised = f"run 'prony changelog check --base {base} --head {head} --pr 9 --fix'"
+    commands = (
+        ["select", "--base", base, "--head", head, "--config-files", f"{folder.path}/new.yaml"],
+        ["canonicalize", "--base", base, "--head", head],
+        ["resolve", "--base", base, "--ours", head, "--theirs", base],
+    )
+    for command in commands:
+        folder.write("head.yaml", f"{BASE}\n{entry('key-a', f'{LINK}8')}")
+        main(["changelog", *command, "--pr", "9"])
+        assert advised in capsys.readouterr().err, command
+        assert main(shlex.split(advised.removeprefix("run '").removesuffix("'"))[1:]) == 0
+        capsys.readouterr()
+
+
+def test_keys_are_looked_up_in_the_configs_beside_the_change_log(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder.path / "configs").mkdir()
+    folder.write("configs/nvidia-master.yaml", CONFIG.replace("CONC", "16"))
+    folder.write("configs/amd-master.yaml", CONFIG.replace("CONC", "16").replace("key-", "amd-"))
+    folder.write("perf-changelog.yaml", BASE)
+    words = ["--description", "x", "--file", f"{folder.path}/perf-changelog.yaml"]
+    assert main(["changelog", "add", "--keys", "nope", *words]) == 2
+    assert "'nope' is no key" in capsys.readouterr().err
+    assert (folder.path / "perf-changelog.yaml").read_text() == BASE
+    assert main(["changelog", "add", "--keys", "key-a", "amd-b", *words]) == 0
 
 
 def test_an_overlap_is_explained_and_runs_once(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:

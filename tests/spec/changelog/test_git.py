@@ -30,7 +30,7 @@ class Repo:
         command = ["git", "-C", str(self.folder), *words]
         done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
         assert not ok or done.returncode == 0, done.stderr
-        return done.stdout
+        return done.stdout if ok else done.stdout + done.stderr
 
     def commit(self, text: str) -> None:
         (self.folder / LOG).write_text(text)
@@ -95,7 +95,7 @@ def use_driver(repo: Repo, *options: str) -> None:
     (repo.folder / ".git/info").mkdir(exist_ok=True)
     (repo.folder / ".git/info/attributes").write_text(f"{LOG} merge=perf-changelog\n")
     command = [sys.executable, "-m", "prony", "changelog", "resolve", *options]
-    driver = f"{shlex.join(command)} --base %O --ours %A --theirs %B --out %A"
+    driver = f"{shlex.join(command)} --base %O --ours %A --theirs %B --out %A --path %P"
     repo.git("config", "merge.perf-changelog.driver", driver)
 
 
@@ -116,6 +116,7 @@ def test_the_driver_fills_in_the_link_of_a_named_pull_request(repo: Repo) -> Non
 def test_the_driver_leaves_a_conflict_where_it_cannot_know(repo: Repo) -> None:
     use_driver(repo)
     repo.on("pr", BASE.replace("- a\n", "- z\n"))
-    repo.git("merge", "-q", "main", "-m", "merge main", ok=False)
+    told = repo.git("merge", "-q", "main", "-m", "merge main", ok=False)
+    assert f"ours {LOG}:2:" in told and ".merge_file" not in told
     assert repo.git("ls-files", "--unmerged")
     assert (repo.folder / LOG).read_text() == BASE.replace("- a\n", "- z\n")

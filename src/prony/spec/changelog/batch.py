@@ -1,6 +1,5 @@
 """What added entries may ask for together, and which keys they name; light, since the gate alone needs no rows."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,7 +50,17 @@ def matches(asked: str, key: str) -> bool:
     """Whether a name or wildcard of an entry asks for a key; '?' and '[' are plain characters."""
     if "*" not in asked:
         return asked == key
-    return re.fullmatch(".*".join(re.escape(part) for part in asked.split("*")), key) is not None
+    first, *middle, last = asked.split("*")
+    if len(first) + len(last) > len(key) or not key.startswith(first) or not key.endswith(last):
+        return False
+    at, end = len(first), len(key) - len(last)
+    for part in middle:
+        # The earliest place leaves most to the parts that follow.
+        at = key.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
 
 
 def near(name: str, known: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from prony.base.finding import Finding, Where
 from prony.spec.changelog.batch import Modifiers, check_batch, matches, near
 from prony.spec.changelog.compare import Change, Links, Target, compare, links_of
 from prony.spec.changelog.document import Document, Source, parse
-from prony.spec.changelog.entry import Entry, RefusedError, fault
+from prony.spec.changelog.entry import MEND, Entry, RefusedError, fault
 
 if TYPE_CHECKING:
     from prony.spec.changelog.select import Masters
@@ -42,10 +42,11 @@ def judge(base: Source, head: Source, target: Target, links: Links) -> tuple[Cha
 
 def _broken(base: Document, head: Document) -> Iterator[Finding]:
     for finding in base.faults:
+        fix = finding.fix.removesuffix(f", or {MEND}")  # only head is mended
         yield finding.model_copy(
             update={
                 "message": f"the base file is broken already: {finding.message}",
-                "fix": f"mend it on main first: {finding.fix}" if finding.fix else "mend it on main first",
+                "fix": f"mend it on main first: {fix}" if fix else "mend it on main first",
             }
         )
     yield from head.faults

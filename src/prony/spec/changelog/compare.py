@@ -9,14 +9,14 @@ from typing import Literal
 from prony.base.finding import Finding, Where
 from prony.base.units import counted
 from prony.spec.changelog.document import Document, common_prefix
-from prony.spec.changelog.entry import Entry, fault
+from prony.spec.changelog.entry import MEND, Entry, fault
 
 Target = int | Literal["main", "any", "written"]
 """What links appended entries may have: that of a number or a placeholder; that of any pull request, as on main;
 any of these; or any text."""
 DEFAULT_PROJECT = "SemiAnalysisAI/InferenceX"
 _PROJECT = re.compile(rb"(?m)^  pr-link: *https://github\.com/([\w.-]+/[\w.-]+)/pull/")
-_RESTORE = "restore the base file byte for byte and append at the end, or run with --fix"
+_RESTORE = "restore the base file byte for byte and append at the end, or " + MEND
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _changed(base: Document, head: Document, index: int) -> Finding:
     if any(later.signature == old.signature for later in head.entries[index + 1 :]):
         return fault(
             "inserted", head.where(new), f"entry {index + 1} was inserted before old entries",
-            allowed="new entries at the end", fix="move it to the end of the file, or run with --fix",
+            allowed="new entries at the end", fix=f"move it to the end of the file, or {MEND}",
         )  # fmt: skip
     following = base.entries[index + 1 : index + 2]
     if following and following[0].signature == new.signature:
@@ -174,7 +174,7 @@ def _link_faults(head: Document, additions: tuple[Entry, ...], target: Target, l
             yield fault(
                 "link", where, f"the link '{entry.link}' is not that of this pull request, {target}",
                 allowed=f"{links.of(target)}, {links.placeholder}, XXX",
-                fix=f"write '  pr-link: {links.of(target)}' at {where}, or run with --pr {target} --fix",
+                fix=f"write '  pr-link: {links.of(target)}' at {where}, or {MEND}",
             )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def _append_faults(base: Document, head: Document, additions: tuple[Entry, ...])
     if new.endswith(b"\n\n"):
         yield fault(
             "final-blank", head.source.where(len(new) - 1), "empty lines at the end of the file",
-            allowed="one newline after the last entry", fix="remove the empty lines at the end, or run with --fix",
+            allowed="one newline after the last entry", fix=f"remove the empty lines at the end, or {MEND}",
         )  # fmt: skip
 
 
@@ -247,7 +247,7 @@ def _separator(head: Document, entry: Entry, found: bytes, needed: bytes) -> Fin
     rule = "missing-blank" if len(found) < len(needed) else "extra-blank"
     return fault(
         rule, head.where(entry), f"{there} before '{key}' where {wanted} belongs", allowed=f"{wanted} between entries",
-        fix=f"leave {wanted} above line {entry.line}, or run with --fix",
+        fix=f"leave {wanted} above line {entry.line}, or {MEND}",
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from prony.base.finding import Finding, Where
 from prony.base.yamldoc import compose
-from prony.spec.changelog.entry import ChangelogEntry, Entry, explain, fault, signature_of
+from prony.spec.changelog.entry import MEND, ChangelogEntry, Entry, explain, fault, signature_of
 
 _BOM = b"\xef\xbb\xbf"
 _START = "- config-keys:"
@@ -18,6 +18,7 @@ _ENTRY = re.compile(rb"(?m)^- config-keys:[^\r\n]*\n")
 LINK_LINE = re.compile(rb"(?m)^  pr-link:[^\r\n]*")
 _CONFLICT = re.compile(rb"(?m)^(?:<{7}|>{7}|\|{7}|={7})(?=[ \n]|$)")
 _TEXT, _SEQUENCE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq"
+_PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "bool", "int", "null", "seq", "map"))
 _BLANK = b" \t\r\n"
 
 
@@ -82,10 +83,10 @@ def _byte_faults(source: Source) -> Iterator[Finding]:
     if not raw.endswith(b"\n"):
         yield fault(
             "final-newline", source.where(max(0, len(raw) - 1)), "the last line does not end with a newline",
-            allowed="a newline after the last line", fix="end the file with one newline, or run with --fix",
+            allowed="a newline after the last line", fix=f"end the file with one newline, or {MEND}",
         )  # fmt: skip
     kinds = (
-        (b"\r", "cr", "carriage returns (CRLF line ends)", "save with LF line ends, or run with --fix"),
+        (b"\r", "cr", "carriage returns (CRLF line ends)", f"save with LF line ends, or {MEND}"),
         (b"\t", "tab", "a TAB", "write spaces: indents are 2 and 4 spaces"),
         (b"\0", "nul", "a NUL byte", "remove it; save as UTF-8 (not UTF-16)"),
     )
@@ -106,7 +107,7 @@ def _byte_faults(source: Source) -> Iterator[Finding]:
     if raw.startswith(_BOM):
         yield fault(
             "bom", source.where(0), "starts with a byte order mark", allowed="UTF-8 without one",
-            fix="save as UTF-8 without BOM, or run with --fix",
+            fix=f"save as UTF-8 without BOM, or {MEND}",
         )  # fmt: skip
 
 
@@ -155,6 +156,11 @@ def _entries(
     if not isinstance(root, yaml.SequenceNode):
         return fault(
             "root", Where(file=source.file, line=1), "the file is no list of entries",
+            allowed="entries that start with '- config-keys:'", fix="keep the list that the base file has",
+        )  # fmt: skip
+    if not root.value:
+        return fault(
+            "root", Where(file=source.file, line=root.start_mark.line + 1), "the list holds no entry",
             allowed="entries that start with '- config-keys:'", fix="keep the list that the base file has",
         )  # fmt: skip
     twice = _duplicate(source, root.value[len(shared) :])
@@ -220,16 +226,41 @@ def _entry(source: Source, number: int, node: yaml.Node, span: tuple[int, int]) 
             "entry", where, f"entry {number} is no mapping", allowed="fields and values",
             fix="write the fields below '- config-keys:', each as 'name: value'",
         )  # fmt: skip
+    tagged = _tagged(source, number, node)
+    if tagged is not None:
+        return tagged
     try:
         values = _values(node)
         asked = ChangelogEntry.model_validate(values)
     except ValidationError as error:
         return explain(error, number, where, _line_of(node, error))
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, RecursionError) as error:
         return fault("yaml", where, f"entry {number} cannot be read: {error}", fix="put values in quotes")
     lines = {str(key.value): key.start_mark.line + 1 for key, _ in node.value}
     link = str(values.get("pr-link") or "")
     return Entry(asked, signature_of(values), link, where.line, lines, *span)
+
+
+def _tagged(source: Source, number: int, node: yaml.Node) -> Finding | None:
+    """Return the first value that is neither text, a truth value, a whole number, nothing, a list nor a mapping."""
+    pending, seen = [node], set()
+    while pending:
+        item = pending.pop()
+        if item.tag not in _PLAIN_TAGS:
+            kind = item.tag.rsplit(":", 1)[-1]
+            return fault(
+                "tag", Where(file=source.file, line=item.start_mark.line + 1),
+                f"entry {number}: a value of the YAML type '{kind}'", allowed="texts, true, false, integers, lists",
+                fix="put it in quotes if text is meant; else write it without a tag, merge key or fraction",
+            )  # fmt: skip
+        if isinstance(item, yaml.ScalarNode) or id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, yaml.SequenceNode):
+            pending += reversed(item.value)
+        else:
+            pending += [part for pair in reversed(item.value) for part in reversed(pair)]
+    return None
 
 
 def _values(node: yaml.MappingNode) -> Any:
@@ -265,7 +296,7 @@ def _line_of(node: yaml.MappingNode, error: ValidationError) -> int:
 def _spans(raw: bytes) -> list[tuple[int, int]]:
     """Return (start, end of the last line that is not blank) of each entry."""
     starts = [match.start() for match in _ENTRY.finditer(raw)]
-    ends = [*starts[1:], len(raw)]
+    ends = [*starts[1:], len(raw)] if starts else []
     return [(start, content_end(raw, start, end)) for start, end in zip(starts, ends, strict=True)]
 
 

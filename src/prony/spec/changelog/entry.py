@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
 from prony.base.errors import ConfigError
 from prony.base.finding import Finding, Where
@@ -16,19 +16,29 @@ Scenario = Literal["fixed-seq-len", "agentic-coding"]
 SCENARIOS: tuple[Scenario, ...] = ("fixed-seq-len", "agentic-coding")
 
 
+def _in_order(value: object) -> object:
+    """Refuse a set where a list belongs: it would be taken, in any order."""
+    if isinstance(value, set | frozenset):
+        raise ValueError("input should be a valid list")
+    return value
+
+
+_Ordered = BeforeValidator(_in_order)
+
+
 class ChangelogEntry(Frozen):
     """What one entry asks for; fields are written with hyphens, underscores are read too."""
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
-    config_keys: Annotated[tuple[str, ...], Field(min_length=1)]
-    description: Annotated[tuple[str, ...], Field(min_length=1)]
+    config_keys: Annotated[tuple[str, ...], Field(min_length=1), _Ordered]
+    description: Annotated[tuple[str, ...], Field(min_length=1), _Ordered]
     pr_link: str
-    evals_only: bool = False
-    all_evals: bool = False
-    append_only: bool = False
-    eval_min_prefill_ep: Annotated[int, Field(ge=1)] | None = None
-    scenario_type: Annotated[tuple[Scenario, ...], Field(min_length=1)] | None = None
+    evals_only: StrictBool = False
+    all_evals: StrictBool = False
+    append_only: StrictBool = False
+    eval_min_prefill_ep: Annotated[int, Field(ge=1, strict=True)] | None = None
+    scenario_type: Annotated[tuple[Scenario, ...], Field(min_length=1), _Ordered] | None = None
 
     @model_validator(mode="after")
     def _append_only_runs_no_evals(self) -> Self:
@@ -46,10 +56,15 @@ class ChangelogEntry(Frozen):
 FIELDS = tuple(name.replace("_", "-") for name in ChangelogEntry.model_fields)
 
 
+MEND = "run with --fix"
+"""How findings advise to mend; a command without --fix puts one that has it in its place."""
+
+
 class RefusedError(ConfigError):
     """A version that the strict rules refuse; rule: that of the finding that it tells."""
 
     def __init__(self, found: Finding) -> None:
+        self.found = found
         place = f"{found.where}: " if found.where else ""
         super().__init__(f"{place}{found.message}", allowed=found.allowed, fix=found.fix)
         self.rule = found.rule
