@@ -49,7 +49,9 @@ def _add_check(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     )
     add_version_arguments(parser)
     add_pr_argument(parser, f"{_FOR_PR}; without it links must be final, as on main")
-    parser.add_argument("--json", action="store_true", help="print {accepted, findings} as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print {accepted, findings} as JSON; with --fix also what was mended"
+    )
     parser.add_argument("--fix", action="store_true", help="mend line ends, blank lines, place and links first")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where --fix writes; default: the --head file")
     parser.set_defaults(run=check)
@@ -150,18 +152,21 @@ def check(arguments: argparse.Namespace) -> int:
     from prony.spec.changelog import check as gate
 
     inputs = read_inputs(arguments)
+    done: tuple[str, ...] = ()
     target: Target = arguments.pr if arguments.pr is not None else "main"
     if arguments.fix:
         from prony.base.files import write_atomic
+        from prony.spec.changelog.mended import mended_lines
         from prony.spec.changelog.repair import repair
 
         out = _fix_target(arguments)
         mended = repair(inputs.base, inputs.head, target)
         if mended != inputs.head.raw or arguments.out is not None:
             write_atomic(out, mended)
+        done = mended_lines(inputs.base.raw, inputs.head.raw, mended)
         inputs = replace(inputs, head=replace(inputs.head, raw=mended, file=str(out)))
     findings = gate.check(inputs.base, inputs.head, target, inputs.masters)
-    _print_verdict(inputs, findings, arguments)
+    _print_verdict(inputs, findings, arguments, done)
     return REFUSED if findings else 0
 
 
@@ -175,7 +180,9 @@ def _fix_target(arguments: argparse.Namespace) -> Path:
     return Path(arguments.head)
 
 
-def _print_verdict(inputs: "Inputs", findings: "tuple[Finding, ...]", arguments: argparse.Namespace) -> None:
+def _print_verdict(
+    inputs: "Inputs", findings: "tuple[Finding, ...]", arguments: argparse.Namespace, done: tuple[str, ...]
+) -> None:
     from prony.base.units import counted
     from prony.cli.console import print_data, say
 
@@ -183,8 +190,11 @@ def _print_verdict(inputs: "Inputs", findings: "tuple[Finding, ...]", arguments:
         from prony.base.model import canonical_json
 
         plain = [finding.model_dump(mode="json") for finding in findings]
-        print_data(canonical_json({"accepted": not findings, "findings": plain}).decode() + "\n")
+        verdict = {"accepted": not findings, "findings": plain, **({"mended": list(done)} if arguments.fix else {})}
+        print_data(canonical_json(verdict).decode() + "\n")
         return
+    for line in done:
+        say(f"{inputs.head.file}:{line}")
     for finding in findings:
         say(finding)
         if finding.allowed:

@@ -270,6 +270,22 @@ def test_keys_are_looked_up_in_the_configs_beside_the_change_log(
     assert main(["changelog", "add", "--keys", "key-a", "amd-b", *words]) == 0
 
 
+def test_a_repair_says_line_by_line_what_it_did(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    head = f"{folder.path}/head.yaml"
+    new = BASE.count("\n") + 1
+    cases = (
+        (f"{BASE}{entry('key-a', f'{LINK}8')}", [f"{new}: blank line added", f"{new + 5}: link 8 → 9"]),
+        (f"{BASE}\n{entry('key-a', f'{LINK}8')}\n", [f"{new + 5}: link 8 → 9", f"{new + 6}: blank line removed"]),
+        (f"{BASE}\n{entry('key-a', 'XXX')}"[:-1], [f"{new + 5}: final newline added"]),
+        (f"{entry('key-a', 'XXX')}\n{BASE}", [f"{new + 1}: entry moved here from line 1"]),
+    )
+    for text, done in cases:
+        folder.write("head.yaml", text)
+        assert folder.run("check", "--fix") == 0
+        told = capsys.readouterr().out.splitlines()
+        assert told[:-1] == [f"{head}:{line}" for line in done]
+
+
 def test_an_overlap_is_explained_and_runs_once(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     append(folder, "", "")
     assert folder.run("explain", "key-a") == 0

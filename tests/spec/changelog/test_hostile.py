@@ -8,8 +8,9 @@ from prony.base.errors import ConfigError
 from prony.cli.main import main
 from prony.spec.changelog.batch import matches
 from prony.spec.changelog.document import Source
-from prony.spec.changelog.merge import resolve
-from tests.spec.changelog.test_rules import BASE, FIRST_NEW, GOOD, PR, after, findings
+from prony.spec.changelog.merge import canonicalize, resolve
+from prony.spec.changelog.repair import repair
+from tests.spec.changelog.test_rules import BASE, FIRST_NEW, GOOD, LINK, PR, after, entry, findings
 
 
 def test_a_wildcard_of_many_stars_is_matched_at_once() -> None:
@@ -61,3 +62,72 @@ def test_a_list_of_no_entries_is_refused_by_every_command(
     path.write_text(text)
     assert main(["changelog", "add", "--keys", "a", "--description", "b", "--file", str(path)]) == 2
     assert "log.yaml:1" in capsys.readouterr().err and path.read_text() == text
+
+
+HIDDEN = [("\x85", "line-break"), ("\u2028", "line-break"), ("\u2029", "line-break"), ("\ufeff", "bom-inside")]
+
+
+@pytest.mark.parametrize(("char", "rule"), HIDDEN)
+def test_an_added_character_that_hides_a_line_is_refused_everywhere(char: str, rule: str) -> None:
+    head = GOOD.removesuffix("\n") + f"{char}  evals-only: true\n"
+    (found,) = findings(head)
+    assert found.rule == f"changelog-{rule}" and found.where is not None and found.where.line == FIRST_NEW + 4
+    assert found.fix
+    base, new = Source(BASE.encode(), "base"), Source(head.encode(), "log.yaml")
+    for attempt in (lambda: canonicalize(base, new, PR), lambda: resolve(base, new, base, PR)):
+        with pytest.raises(ConfigError, match=r"log\.yaml:.*U\+"):
+            attempt()
+    assert findings(repair(base, new, PR))
+
+
+def test_a_hidden_character_next_to_one_like_it_in_bytes_is_found() -> None:
+    for old, new in (("\u2026", "\u2028"), ("\xe9", "\x85")):
+        base = BASE.replace('"x"', f'"{old}"')
+        assert [item.rule for item in findings(base.replace(old, new, 1), base=base)] == ["changelog-line-break"]
+
+
+@pytest.mark.parametrize("char", [char for char, _ in HIDDEN])
+def test_such_a_character_in_old_entries_stands_in_nobodys_way(char: str) -> None:
+    base, head = (text.replace('"x"', f'"x{char}y"', 1) for text in (BASE, GOOD))
+    assert findings(head, base=base) == ()
+    filled = canonicalize(Source(base.encode(), "base"), Source(head.encode(), "head"), PR)
+    assert filled == head.replace("XXX", f"{LINK}{PR}").encode()
+    corrected = base.replace(f"{LINK}1", f"{LINK}7").encode()
+    sources = (Source(base.encode(), "base"), Source(corrected, "ours"), Source(head.encode(), "theirs"))
+    assert resolve(*sources, None) == head.replace(f"{LINK}1", f"{LINK}7").encode()
+
+
+QUOTED = entry("c", "XXX", text='"one\n  pr-link: XXX\n  two"')
+
+
+def test_a_link_inside_a_text_of_many_lines_is_left_alone() -> None:
+    base, head = Source(BASE.encode(), "base"), Source(f"{BASE}\n{QUOTED}".encode(), "log.yaml")
+    filled = f"{LINK}{PR}\n".join(QUOTED.rsplit("XXX\n", 1))
+    wanted = f"{BASE}\n{filled}".encode()
+    assert canonicalize(base, head, PR) == resolve(base, head, base, PR) == wanted
+    wrong = Source(head.raw.removesuffix(b"XXX\n") + f"{LINK}8\n".encode(), "log.yaml")
+    assert repair(base, wrong, PR) == wanted
+
+
+@pytest.mark.parametrize("link", ["\n    XXX", "&a XXX\n  scenario-type:\n    - *a"])
+def test_a_link_that_cannot_be_written_on_its_line_is_refused(link: str) -> None:
+    base, head = Source(BASE.encode(), "base"), Source(f"{BASE}\n{entry('c', link)}".encode(), "log.yaml")
+    for attempt in (lambda: canonicalize(base, head, PR), lambda: resolve(base, head, base, PR)):
+        with pytest.raises(ConfigError):
+            attempt()
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["- config-keys:\n    - c\n  pr-link: XXX\n  description:\n    - |+\n      text\n", entry("c", "XXX") + "...\n"],
+    ids=["block text", "document end"],
+)
+def test_an_addition_after_which_none_could_follow_is_refused(end: str) -> None:
+    (found,) = findings(f"{BASE}\n{end}")
+    assert found.rule == "changelog-open-end" and found.fix
+    assert found.where is not None and found.where.line == f"{BASE}\n{end}".count("\n")
+
+
+def test_an_addition_that_names_an_anchor_of_an_old_entry_can_be_followed() -> None:
+    base, head = (text.replace("- a\n", "- &old a\n", 1) for text in (BASE, f"{BASE}\n{entry('*old', 'XXX')}"))
+    assert findings(head, base=base) == ()

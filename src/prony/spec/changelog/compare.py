@@ -8,14 +8,16 @@ from typing import Literal
 
 from prony.base.finding import Finding, Where
 from prony.base.units import counted
-from prony.spec.changelog.document import Document, common_prefix
-from prony.spec.changelog.entry import MEND, Entry, fault
+from prony.spec.changelog.document import Document, Source, common_prefix, parse
+from prony.spec.changelog.entry import MEND, Entry, fault, signature_of
 
 Target = int | Literal["main", "any", "written"]
 """What links appended entries may have: that of a number or a placeholder; that of any pull request, as on main;
 any of these; or any text."""
 DEFAULT_PROJECT = "SemiAnalysisAI/InferenceX"
 _PROJECT = re.compile(rb"(?m)^  pr-link: *https://github\.com/([\w.-]+/[\w.-]+)/pull/")
+_NEXT = b"\n- config-keys:\n    - next\n  description:\n    - next\n  pr-link: XXX\n"
+_NEXT_TOLD = (signature_of({"config-keys": ["next"], "description": ["next"]}), "XXX")
 _RESTORE = "restore the base file byte for byte and append at the end, or " + MEND
 
 
@@ -197,7 +199,15 @@ def _not_for_main(where: Where, link: str, links: Links) -> Finding:
 
 def _raw_faults(base: Document, head: Document, additions: tuple[Entry, ...], corrections: int) -> Iterator[Finding]:
     if additions:
-        yield from _append_faults(base, head, additions)
+        faults = tuple(_append_faults(base, head, additions))
+        yield from faults
+        if not faults and not _can_go_on(head, additions):
+            yield fault(
+                "open-end", head.source.where(len(head.source.raw) - 1),
+                "the next entry could not be appended: it would change this one or be unreadable",
+                allowed="an entry that ends plainly, best with '  pr-link: ADDRESS'",
+                fix="end the entry with its pr-link, and the file with it: no '...', no block text ('|', '>')",
+            )  # fmt: skip
     elif corrections:
         yield from _correction_faults(base, head, corrections)
     elif base.source.raw != head.source.raw:
@@ -234,6 +244,17 @@ def _append_faults(base: Document, head: Document, additions: tuple[Entry, ...])
             "final-blank", head.source.where(len(new) - 1), "empty lines at the end of the file",
             allowed="one newline after the last entry", fix=f"remove the empty lines at the end, or {MEND}",
         )  # fmt: skip
+
+
+def _can_go_on(head: Document, additions: tuple[Entry, ...]) -> bool:
+    """Whether an entry appended to head would leave head's as they are and be read itself."""
+    # The added text alone says so unless it goes back to anchors of old entries.
+    for start, entries in ((additions[0].start, additions), (0, head.entries)):
+        found = parse(Source(head.source.raw[start:] + _NEXT, head.source.file)).entries
+        told = [(entry.signature, entry.link) for entry in found]
+        if told == [*((entry.signature, entry.link) for entry in entries), _NEXT_TOLD]:
+            return True
+    return False
 
 
 def _separator(head: Document, entry: Entry, found: bytes, needed: bytes) -> Finding:

@@ -15,10 +15,18 @@ from prony.spec.changelog.entry import MEND, ChangelogEntry, Entry, explain, fau
 _BOM = b"\xef\xbb\xbf"
 _START = "- config-keys:"
 _ENTRY = re.compile(rb"(?m)^- config-keys:[^\r\n]*\n")
-LINK_LINE = re.compile(rb"(?m)^  pr-link:[^\r\n]*")
+_LINK_LINE = re.compile(rb"(?m)^  pr-link:[^\r\n]*")
+_BREAK = re.compile("\n|\x85|\u2028|\u2029".encode())
+"""What ends a line in YAML."""
 _CONFLICT = re.compile(rb"(?m)^(?:<{7}|>{7}|\|{7}|={7})(?=[ \n]|$)")
 _TEXT, _SEQUENCE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:seq"
 _PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "bool", "int", "null", "seq", "map"))
+_HIDDEN = (
+    ("\x85", "line-break", "which YAML takes for the end of a line"),
+    ("\u2028", "line-break", "which YAML takes for the end of a line"),
+    ("\u2029", "line-break", "which YAML takes for the end of a line"),
+    ("\ufeff", "bom-inside", "a byte order mark, which nobody sees"),
+)
 _BLANK = b" \t\r\n"
 
 
@@ -54,17 +62,24 @@ class Document:
         """Return the bytes of an entry without the blank lines after it."""
         return self.source.raw[entry.start : entry.content_end]
 
-    def has_link_line(self, entry: Entry) -> bool:
-        """Whether an entry has its link on a line of its own, as all but odd ones have."""
-        return LINK_LINE.search(self.block(entry)) is not None
+    def link_line(self, entry: Entry) -> tuple[int, int] | None:
+        """Return where in an entry's block the line of its link begins and ends, None where it shares one."""
+        block = self.block(entry)
+        starts = [0, *(found.end() for found in _BREAK.finditer(block))]
+        down = entry.lines.get("pr-link", entry.line) - entry.line
+        line = _LINK_LINE.match(block, starts[down]) if down < len(starts) else None
+        return line.span() if line else None
 
 
-def parse(source: Source, known: Document | None = None) -> Document:
+def parse(source: Source, known: Document | None = None, *, is_change: bool = True) -> Document:
     """Read a change log. Faults stand in the order in which the reference's merge tool would meet them.
 
     known: another version; entries of the bytes that both begin with are taken from it instead of being read again.
+    is_change: whether what known has not is judged as new, that is, for characters that only look harmless.
     """
     faults = tuple(_byte_faults(source))
+    if known is not None and is_change and not any(item.rule == "changelog-utf8" for item in faults):
+        faults += tuple(_hidden(known.source.raw, source))
     if any(item.rule != "changelog-final-newline" for item in faults):
         return Document(source, faults=faults)
     text = source.raw.decode("utf-8")
@@ -109,6 +124,20 @@ def _byte_faults(source: Source) -> Iterator[Finding]:
             "bom", source.where(0), "starts with a byte order mark", allowed="UTF-8 without one",
             fix=f"save as UTF-8 without BOM, or {MEND}",
         )  # fmt: skip
+
+
+def _hidden(old: bytes, new: Source) -> Iterator[Finding]:
+    """Yield the added characters that end a line for YAML, or that nobody sees, each kind once."""
+    for char, rule, what in _HIDDEN:
+        mark = char.encode()
+        if new.raw.count(mark) <= old.count(mark):
+            continue
+        at = new.raw.find(mark, max(0, common_prefix(old, new.raw) - len(mark) + 1))
+        if at > 0:
+            yield fault(
+                rule, new.where(at), f"contains U+{ord(char):04X}, {what}", allowed="LF, spaces and printable UTF-8",
+                fix="remove it; begin a new line with a newline (LF) alone",
+            )  # fmt: skip
 
 
 def _compose(source: Source, text: str) -> tuple[yaml.Node | None, Finding | None]:

@@ -2,8 +2,8 @@
 
 from prony.base.errors import ConfigError
 from prony.spec.changelog.compare import Change, Target, compare, links_of
-from prony.spec.changelog.document import LINK_LINE, Document, Source, parse
-from prony.spec.changelog.entry import Entry, RefusedError
+from prony.spec.changelog.document import Document, Source, parse
+from prony.spec.changelog.entry import MEND, Entry, RefusedError
 
 _MANUAL = "resolve it by hand: keep main's file and append what the pull request adds"
 _TAKE_MAIN = "take main's file as it is"
@@ -12,7 +12,7 @@ _TAKE_MAIN = "take main's file as it is"
 def canonicalize(base: Source, head: Source, number: int) -> bytes:
     """Return head with the pull request's address in place of placeholders of appended entries. Raises ConfigError."""
     links = links_of(base.raw)
-    old = _readable(base)
+    old = _readable(base, fix=False)
     change = _passed(compare(old, _readable(head, old), number, links))
     edits = [(entry, links.of(number)) for entry in change.additions if entry.link != links.of(number)]
     result = with_links(change.head, edits)
@@ -27,8 +27,8 @@ def resolve(base: Source, ours: Source, theirs: Source, number: int | None) -> b
     """
     links = links_of(base.raw)
     target: Target = "written" if number is None else number
-    old = _readable(base)
-    mine, main = _readable(ours, old), _readable(theirs, old)
+    old = _readable(base, fix=False)
+    mine, main = _readable(ours, old), _readable(theirs, old, fix=False)
     change = _passed(compare(old, mine, target, links))
     if change.additions:
         result = _append(change, main, None if number is None else links.of(number))
@@ -45,24 +45,45 @@ def with_links(document: Document, edits: list[tuple[Entry, str]]) -> bytes:
     result = document.source.raw
     for entry, link in reversed(edits):
         result = result[: entry.start] + _linked(document, entry, link) + result[entry.content_end :]
+    links = {entry.start: link for entry, link in edits}
+    wanted = [(entry.signature, links.get(entry.start, entry.link)) for entry in document.entries]
+    _require(Source(result, document.source.file), document, wanted)
     return result
+
+
+def _require(result: Source, known: Document, wanted: list[tuple[str, str]]) -> None:
+    """Refuse a rewritten file that does not read as the entries, each without its link, and the links it should."""
+    found = _readable(result, known).entries
+    if [(entry.signature, entry.link) for entry in found] == wanted:
+        return
+    odd = next((entry.line for entry, pair in zip(found, wanted, strict=False)
+                if (entry.signature, entry.link) != pair), 0)  # fmt: skip
+    raise ConfigError(
+        f"{result.file}: with its links written, the entry at line {odd} would say something else",
+        allowed="a link on a line of its own: '  pr-link: ADDRESS'",
+        fix="write the entry as the others are written",
+    )
 
 
 def _linked(document: Document, entry: Entry, link: str) -> bytes:
     replacement = f"  pr-link: {link}".encode()
-    block, count = LINK_LINE.subn(lambda _: replacement, document.block(entry), count=1)
-    if count != 1:
+    span = document.link_line(entry)
+    if span is None:
         raise ConfigError(
             f"{document.where(entry, 'pr-link')}: the link does not stand on a line of its own",
             allowed="a line that starts with '  pr-link:'", fix="write it on such a line",
         )  # fmt: skip
-    return block
+    block = document.block(entry)
+    return block[: span[0]] + replacement + block[span[1] :]
 
 
-def _readable(source: Source, known: Document | None = None) -> Document:
-    document = parse(source, known)
+def _readable(source: Source, known: Document | None = None, *, fix: bool = True) -> Document:
+    document = parse(source, known, is_change=fix)
     if document.faults:
-        raise RefusedError(document.faults[0])
+        first = document.faults[0]
+        # Only the version with the change can be mended by a command.
+        words = first.fix if fix else first.fix.removesuffix(f", or {MEND}")
+        raise RefusedError(first.model_copy(update={"fix": words}))
     return document
 
 
@@ -75,15 +96,16 @@ def _passed(change: Change) -> Change:
 def _append(change: Change, main: Document, link: str | None) -> bytes:
     """Append to main what is not there yet."""
     there = {entry.signature for entry in main.entries}
-    blocks = [
-        change.head.block(entry) if link is None else _linked(change.head, entry, link)
-        for entry in change.additions
-        if entry.signature not in there
-    ]
+    added = [entry for entry in change.additions if entry.signature not in there]
+    blocks = [change.head.block(entry) if link is None else _linked(change.head, entry, link) for entry in added]
     if not blocks:
         raise ConfigError(f"{main.source.file}: main has all added entries already", fix=_TAKE_MAIN)
     raw = main.source.raw
-    return raw + (b"" if raw.endswith(b"\n\n") else b"\n") + b"\n".join(blocks)
+    result = raw + (b"" if raw.endswith(b"\n\n") else b"\n") + b"\n".join(blocks)
+    wanted = [(entry.signature, entry.link) for entry in main.entries]
+    wanted += [(entry.signature, entry.link if link is None else link) for entry in added]
+    _require(Source(result, main.source.file), main, wanted)
+    return result
 
 
 def _replay(change: Change, main: Document) -> bytes:

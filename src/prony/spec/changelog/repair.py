@@ -65,4 +65,4 @@ def _relinked(old: Document, new: Document, target: Target) -> bytes:
     links = links_of(old.source.raw)
     added = compare(old, new, "written", links).additions
     wrong = [entry for entry in added if entry.link != links.of(target) and not links.is_placeholder(entry.link)]
-    return with_links(new, [(entry, links.of(target)) for entry in wrong if new.has_link_line(entry)])
+    return with_links(new, [(entry, links.of(target)) for entry in wrong if new.link_line(entry)])
