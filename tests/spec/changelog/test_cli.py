@@ -117,7 +117,7 @@ def test_a_repair_is_written_where_it_is_asked_for(folder: Folder, capsys: pytes
     folder.write("head.yaml", broken)
     assert folder.run("check", "--json") == 2
     rules = [finding["rule"] for finding in json.loads(capsys.readouterr().out)["findings"]]
-    assert rules == ["changelog-final-newline"]
+    assert rules == ["changelog-missing-blank", "changelog-final-newline", "changelog-link"]
     assert folder.run("check", "--fix", "--out", f"{folder.path}/mended.yaml") == 0
     assert (folder.path / "head.yaml").read_text() == broken
     assert (folder.path / "mended.yaml").read_text() == f"{BASE}\n{entry('key-a', f'{LINK}9')}"

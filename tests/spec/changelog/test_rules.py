@@ -42,7 +42,7 @@ FAULTS: list[tuple[str, str | bytes, int, str]] = [
     ("tab in a string",
      GOOD.replace('- "x"\n  pr-link: XXX', '- "a\tb"\n  pr-link: XXX'), FIRST_NEW + 3, "changelog-tab"),
     ("nul", GOOD.encode().replace(b"- c\n", b"- \0c\n"), FIRST_NEW + 1, "changelog-nul"),
-    ("utf-16", GOOD.encode("utf-16-le"), 18, "changelog-final-newline"),
+    ("utf-16", GOOD.encode("utf-16-le"), 1, "changelog-nul"),
     ("latin-1",
      GOOD.replace('"x"\n  pr-link: XXX', '"é"\n  pr-link: XXX').encode("latin-1"), FIRST_NEW + 3, "changelog-utf8"),
     ("bom", "\ufeff" + GOOD, 1, "changelog-bom"),
@@ -145,6 +145,17 @@ def test_what_is_mechanical_is_repaired_to_an_accepted_append(name: str) -> None
     base = Source(BASE.encode(), "base")
     mended = repair(base, Source(head if isinstance(head, bytes) else head.encode(), "log.yaml"), PR)
     assert mended.startswith(BASE.encode()) and findings(mended) == ()
+
+
+def test_all_faults_are_told_in_one_round_in_line_order_and_a_repair_mends_what_they_claim() -> None:
+    new = entry("c", f"{LINK}8").replace('    - "x"', '\t- "x"')
+    head = f"{BASE}{new}".removesuffix("\n")
+    found = findings(head)
+    names = [item.rule.removeprefix("changelog-") for item in found]
+    assert names == ["missing-blank", "tab", "final-newline", "link"]
+    mended = repair(Source(BASE.encode(), "base"), Source(head.encode(), "log.yaml"), PR)
+    assert mended.decode() == f"{BASE}\n" + new.replace(f"{LINK}8", f"{LINK}9")
+    assert [item.rule for item in findings(mended)] == ["changelog-tab"]
 
 
 FOR_THE_AUTHOR = ["tab", "edited", "deleted last", "conflict", "unknown field", "corrected and appended"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from prony.base.errors import ConfigError
 from prony.base.finding import Finding, Where
 from prony.spec.changelog.batch import Modifiers, check_batch, matches, near
+from prony.spec.changelog.behind import read_behind
 from prony.spec.changelog.compare import Change, Links, Target, compare, links_of
 from prony.spec.changelog.document import Document, Source, parse
 from prony.spec.changelog.entry import MEND, Entry, RefusedError, fault
@@ -21,12 +22,25 @@ def check(base: Source, head: Source, target: Target, masters: "Masters | None" 
 
     target: the pull request's number, or `main` where links must be final. Without masters, keys are not looked up.
     """
-    change, faults = judge(base, head, target, links_of(base.raw))
+    links = links_of(base.raw)
+    change, faults = judge(base, head, target, links)
+    if change is not None and not faults:
+        return tuple(_selection_findings(change, masters))
     if change is None:
-        return faults
-    if faults:
-        return (*faults, *_all_unknown_keys(change, masters))
-    return tuple(_selection_findings(change, masters))
+        change = _behind(base, head, target, links)
+        tabs = {item.where for item in faults if item.rule == "changelog-tab"}
+        more = change.faults if change else ()
+        # What stands on the line of a TAB may well be that TAB.
+        faults += tuple(item for item in more if item.where not in tabs)
+    if change is not None:
+        faults += _all_unknown_keys(change, masters)
+    return tuple(sorted(faults, key=lambda item: item.where.line if item.where else 0))
+
+
+def _behind(base: Source, head: Source, target: Target, links: Links) -> Change | None:
+    old = parse(base)
+    new = None if old.faults else read_behind(head, old)
+    return None if new is None else compare(old, new, target, links)
 
 
 def judge(base: Source, head: Source, target: Target, links: Links) -> tuple[Change | None, tuple[Finding, ...]]:

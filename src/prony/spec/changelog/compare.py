@@ -68,8 +68,9 @@ def compare(base: Document, head: Document, target: Target, links: Links) -> Cha
     additions = head.entries[count:]
     faults = [item for item in (_history(base, head, links), _mixed(base, head)) if item]
     changed = [index for index, (old, new) in enumerate(_pairs(base, head)) if not old.same_as(new)]
+    sound = not faults
     faults += _link_faults(head, additions, target, links)
-    if not faults:
+    if sound:
         faults += _raw_faults(base, head, additions, len(changed))
     return Change(base, head, additions, len(changed), tuple(faults))
 

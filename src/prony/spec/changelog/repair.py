@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from prony.spec.changelog.added import cut_blocks, lines_of
+from prony.spec.changelog.behind import read_behind
+from prony.spec.changelog.behind import straight as make_straight
 from prony.spec.changelog.compare import Target, compare, links_of
 from prony.spec.changelog.document import Document, Source, parse
+from prony.spec.changelog.entry import Entry
 from prony.spec.changelog.merge import with_links
-
-_BOM = b"\xef\xbb\xbf"
 
 
 def repair(base: Source, head: Source, target: Target) -> bytes:
@@ -19,21 +20,30 @@ def repair(base: Source, head: Source, target: Target) -> bytes:
     old = parse(base)
     if old.faults:
         return head.raw
-    straight = replace(head, raw=_straight(head.raw))
+    straight = replace(head, raw=make_straight(head.raw))
     rebuilt = _rebuilt(base.raw, straight.raw)
     if rebuilt is None:
         return straight.raw
     mended = parse(replace(head, raw=rebuilt), old)
     before = parse(straight, old)
+    if any(item.rule == "changelog-tab" for item in mended.faults):
+        return _beside_tabs(old, straight, replace(head, raw=rebuilt), target)
     if mended.faults or (not before.faults and _told(before) != _told(mended)):
         return straight.raw
     return _relinked(old, mended, target)
 
 
-def _straight(raw: bytes) -> bytes:
-    """Return the bytes without a byte order mark, with LF line ends, the last line included."""
-    raw = raw.removeprefix(_BOM).replace(b"\r\n", b"\n")
-    return raw if raw.endswith(b"\n") or not raw else raw + b"\n"
+def _beside_tabs(old: Document, straight: Source, rebuilt: Source, target: Target) -> bytes:
+    """Return rebuilt with its links mended and its TABs, which are the author's, left; straight where unsure."""
+    before, mended = read_behind(straight, old), read_behind(rebuilt, old)
+    if before is None or mended is None or _told(before) != _told(mended):
+        return straight.raw
+    lines = rebuilt.raw.split(b"\n")
+    for entry, link in _wrong_links(old, mended, target):
+        at = entry.lines["pr-link"] - 1
+        if lines[at].startswith(b"  pr-link:"):
+            lines[at] = f"  pr-link: {link}".encode()
+    return b"\n".join(lines)
 
 
 def _told(document: Document) -> list[str]:
@@ -60,9 +70,14 @@ def _rebuilt(base: bytes, head: bytes) -> bytes | None:
 
 
 def _relinked(old: Document, new: Document, target: Target) -> bytes:
+    return with_links(new, [(entry, link) for entry, link in _wrong_links(old, new, target) if new.link_line(entry)])
+
+
+def _wrong_links(old: Document, new: Document, target: Target) -> list[tuple[Entry, str]]:
+    """Return the added entries with another pull request's link, and the right one."""
     if not isinstance(target, int):
-        return new.source.raw
+        return []
     links = links_of(old.source.raw)
     added = compare(old, new, "written", links).additions
-    wrong = [entry for entry in added if entry.link != links.of(target) and not links.is_placeholder(entry.link)]
-    return with_links(new, [(entry, links.of(target)) for entry in wrong if new.link_line(entry)])
+    right = links.of(target)
+    return [(entry, right) for entry in added if entry.link != right and not links.is_placeholder(entry.link)]
