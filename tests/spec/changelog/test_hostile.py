@@ -6,6 +6,7 @@ import pytest
 
 from prony.base.errors import ConfigError
 from prony.cli.main import main
+from prony.spec.changelog.added import added_entries
 from prony.spec.changelog.batch import matches
 from prony.spec.changelog.document import Source
 from prony.spec.changelog.merge import canonicalize, resolve
@@ -131,3 +132,10 @@ def test_an_addition_after_which_none_could_follow_is_refused(end: str) -> None:
 def test_an_addition_that_names_an_anchor_of_an_old_entry_can_be_followed() -> None:
     base, head = (text.replace("- a\n", "- &old a\n", 1) for text in (BASE, f"{BASE}\n{entry('*old', 'XXX')}"))
     assert findings(head, base=base) == ()
+
+
+@pytest.mark.parametrize("keys", ["!!set {c}", "[!!binary Yw==]"])
+def test_selection_takes_no_set_or_bytes_for_a_list_of_texts(keys: str) -> None:
+    head = GOOD.replace("config-keys:\n    - c", f"config-keys: {keys}")
+    with pytest.raises(ConfigError, match="added entry 1"):
+        added_entries(Source(BASE.encode(), "base"), Source(head.encode(), "log.yaml"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, ValidationError, model_validator
 
 from prony.base.errors import ConfigError
 from prony.base.finding import Finding, Where
@@ -31,9 +31,9 @@ class ChangelogEntry(Frozen):
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
-    config_keys: Annotated[tuple[str, ...], Field(min_length=1), _Ordered]
-    description: Annotated[tuple[str, ...], Field(min_length=1), _Ordered]
-    pr_link: str
+    config_keys: Annotated[tuple[StrictStr, ...], Field(min_length=1), _Ordered]
+    description: Annotated[tuple[StrictStr, ...], Field(min_length=1), _Ordered]
+    pr_link: StrictStr
     evals_only: StrictBool = False
     all_evals: StrictBool = False
     append_only: StrictBool = False
