@@ -252,3 +252,30 @@ def test_the_command_that_shows_old_findings_shows_them(
     command = command[command.index("prony lint") :]
     main(shlex.split(command)[1:])
     assert "208 keys" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fault", ["twice", "runner"])
+def test_no_hours_and_no_renames_are_told_while_it_is_open_what_a_key_says(
+    repo: Repo, check: Check, fault: str
+) -> None:
+    if fault == "twice":
+        repo.append(AMD, "\n" + NEW_KEY + "\n" + NEW_KEY)
+    else:
+        repo.append(AMD, "\n" + NEW_KEY.replace("runner: b200", "runner: b2000"))
+    repo.append(CHANGELOG, entry("dsr1-fp4-b200-sglang-new"))
+    code, report, _ = check()
+    assert (code, report["diff"], report["sweep"]) == (2, None, None)
+    said = check.text()
+    assert "not computed until the errors above are mended" in said
+    assert "at most" not in said and "renamed" not in said
+
+
+@pytest.mark.parametrize(("path", "kind"), [("benchmarks/x.sh", "recipe"), ("configs/runners.yaml", "config")])
+def test_a_branch_that_touches_one_file_has_the_class_of_that_file(
+    repo: Repo, check: Check, path: str, kind: str
+) -> None:
+    (repo.root / path).parent.mkdir(exist_ok=True)
+    repo.append(path, "\n# a comment\n")
+    repo.commit("touch one file")
+    code, report, _ = check()
+    assert (code, report["classes"], report["changed"]) == (0, [kind], [path])

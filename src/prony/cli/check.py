@@ -100,7 +100,7 @@ def _print(report: "CheckReport", mended: tuple[str, ...], lint_command: str) ->
     loose = f", {counted(report.uncommitted, 'file')} not committed" if report.uncommitted else ""
     say(f"change: {kind} ({counted(len(report.changed), 'file')} since {report.commits.base}{loose})")
     if report.diff is None:
-        say("points: not compared, a master config cannot be read")
+        say("points and GPU-hours: not compared, not computed until the errors above are mended")
     else:
         say(counts(report.diff))
         if report.diff.to_run:
@@ -108,7 +108,7 @@ def _print(report: "CheckReport", mended: tuple[str, ...], lint_command: str) ->
     if report.sweep is not None:
         rows = f"{counted(report.sweep.benchmarks, 'benchmark row')}, {counted(report.sweep.evals, 'eval')}"
         say(f"new change log entries run: {rows}: {cost(report.sweep.booking)}")
-    elif report.exit_code:
+    elif report.exit_code and report.log_changed:
         say("new change log entries: what they run is not computed until the errors are mended")
     known = f"; {report.known} old ones in lint ({lint_command} shows them)" if report.known else ""
     say(f"findings: {summary(report.findings)}{known}")

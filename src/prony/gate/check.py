@@ -18,6 +18,8 @@ from prony.gate.sweep import Sweep, sweep
 CONFIGS = ("configs/nvidia-master.yaml", "configs/amd-master.yaml")
 RUNNERS = "configs/runners.yaml"
 CHANGELOG = "perf-changelog.yaml"
+# Errors that leave open which points a config has, or what they would book.
+UNSETTLING = ("yaml-duplicate-key", "key-two-files", "runner-unknown", "topology-size", "dram-budget")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Commits:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What was found. known: how many lint findings the base has too. diff: None where a master is no YAML.
+    """What was found. known: how many lint findings the base has too. diff: None where a master is no YAML,
+    or where new errors leave open what the points are, where they run or how large their nodes are.
 
     sweep: what the new entries of the change log make run; None where there are none, or none that can be selected.
     """
@@ -54,6 +57,7 @@ class CheckReport:
     diff: MatrixDiff | None
     sweep: Sweep | None
     step: Step
+    log_changed: bool
 
     @property
     def exit_code(self) -> int:
@@ -68,8 +72,13 @@ def check(checkout: Checkout, layout: Layout, base: str | None, policy: Policy, 
     head = read_work_tree(checkout, layout)
     report = lint(head, policy, before)
     difference = None if head.unreadable or before.unreadable else diff(before, head)
+    unsettled = tuple(finding for finding in report.new if finding.rule in UNSETTLING)
     log = read_log_change(checkout, layout.changelog, commits.fork)
-    findings = [*unfinished(checkout), *report.new, *changelog_findings(log, before, head, difference, pr or "any")]
+    findings = [
+        *unfinished(checkout),
+        *report.new,
+        *changelog_findings(log, before, head, None if unsettled else difference, pr or "any"),
+    ]
     if difference is not None:
         findings += unasked(log, difference)
         findings += dangling(checkout, before, head, layout.changelog)
@@ -78,10 +87,12 @@ def check(checkout: Checkout, layout: Layout, base: str | None, policy: Policy, 
         findings += moved_under(checkout, commits.fork, commits.tip, before, now, head, log)
     changed = checkout.changed(commits.fork)
     classes = classes_of(changed, layout.configs, layout.runners, layout.changelog)
-    asked = _sweep(log, before, head)
+    asked = None if unsettled else _sweep(log, before, head)
+    difference = None if unsettled else difference
     step = next_step(findings, asked, changed, commits.base)
     return CheckReport(
-        commits, changed, classes, checkout.uncommitted(), tuple(findings), len(report.known), difference, asked, step
+        commits, changed, classes, checkout.uncommitted(), tuple(findings), len(report.known), difference, asked, step,
+        log.changed,
     )  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def _with_advice(finding: Finding, before: Config, renamed: dict[str, str]) -> F
     if finding.rule != "changelog-unknown-key" or not named or named[1] not in before.names:
         return finding
     new = renamed.get(named[1])
-    told = f"this change renamed it to '{new}'" if new else "this change removed it"
+    told = f"this change renamed it to '{new}'" if new else "it is gone with this change"
     fix = f"write '{new}'" if new else "name a key that stays, or keep the key"
     return finding.model_copy(update={"rule": "name-dangling", "message": f"{finding.message}: {told}", "fix": fix})
 

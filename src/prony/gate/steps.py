@@ -10,7 +10,7 @@ from prony.gate.sweep import Sweep
 
 # In this order: the first pattern that fits a path names its class.
 CLASSES: tuple[tuple[str, str], ...] = (
-    ("config", r"configs/.*|perf-changelog\.yaml"),
+    ("config", r"configs/.*|(.*/)?runners\.ya?ml|perf-changelog\.yaml"),
     ("recipe", r"(benchmarks|recipes|scripts)/.*|(.*/)?recipes/.*|golden_al_distribution/.*"),
     ("docs", r"docs/.*|.*\.md|LICENSE|CODEOWNERS|\.github/CODEOWNERS"),
 )
