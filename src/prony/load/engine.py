@@ -1,13 +1,12 @@
 """What the servers say of themselves: slots, and counters before and after the measured phase."""
 
-import http.client
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import orjson
 
+from prony.base.fetch import fetch
 from prony.load.exposition import samples
 from prony.measure.observed import EngineFacts
 
@@ -91,16 +90,4 @@ def _slots(body: bytes | None) -> int | None:
 
 
 def _get(url: str, path: str) -> bytes | None:
-    """Return the body of a 200 answer, or None for anything else."""
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=_TIMEOUT_S)
-    try:
-        connection.request("GET", parts.path.rstrip("/") + path, headers={"Connection": "close"})
-        response = connection.getresponse()
-        body = response.read(_MOST_BYTES)
-    except (OSError, http.client.HTTPException):
-        return None
-    else:
-        return body if response.status == 200 else None
-    finally:
-        connection.close()
+    return fetch(url, path, _TIMEOUT_S, _MOST_BYTES)

@@ -1,6 +1,5 @@
 """A deployment brought up: placeholders bound, processes started, ready when every replica answers its probe."""
 
-import http.client
 import os
 import re
 import socket
@@ -13,6 +12,7 @@ import orjson
 
 from prony.base.clock import Clock
 from prony.base.errors import ConfigError, LaunchError
+from prony.base.fetch import fetch
 from prony.recipe.deployment import Deployment, Role
 from prony.recipe.engines import version
 from prony.run import model, procfs
@@ -24,6 +24,7 @@ _PORT_TAKEN = re.compile(r"address already in use|EADDRINUSE|errno 98\b|couldn't
 _ADVICE = "  what to do: "
 _USAGE_ERROR = 2  # argparse's exit code, also that of vLLM and SGLang
 _PROBE_TIMEOUT_S = 1.0
+_PROBE_BYTES = 2**20
 _PROBE_EVERY_S = 0.1
 
 
@@ -160,18 +161,7 @@ def _is_ready(one: Replica, owner: Supervisor) -> bool:
 
 
 def _get(port: int, path: str) -> bytes | None:
-    """Return the body of a 200 answer, or None for anything else."""
-    connection = http.client.HTTPConnection(HOST, port, timeout=_PROBE_TIMEOUT_S)
-    try:
-        connection.request("GET", path, headers={"Connection": "close"})
-        response = connection.getresponse()
-        body = response.read(2**20)
-    except (OSError, http.client.HTTPException):
-        return None
-    else:
-        return body if response.status == 200 else None
-    finally:
-        connection.close()
+    return fetch(f"http://{HOST}:{port}", path, _PROBE_TIMEOUT_S, _PROBE_BYTES)
 
 
 def _died_at_start(one: Replica, owner: Supervisor) -> Exception:
