@@ -282,9 +282,9 @@ FAULTY: tuple[Faulty, ...] = (
         "  what to do: write the draft length into DECODE_MTP_SIZE, or spec-decoding: none",
     ),
     Faulty(
-        "A key that ends in -mtp without MTP",
+        "A key named after MTP without MTP",
         ("dsr1-fp4-b200-sglang:", "dsr1-fp4-b200-sglang-mtp:"),
-        "master.yaml:1: error [spec-suffix] dsr1-fp4-b200-sglang-mtp: the name ends in -mtp, and no search-space entry has spec-decoding: mtp\n"
+        "master.yaml:1: error [spec-suffix] dsr1-fp4-b200-sglang-mtp: the name says 'mtp', and no search-space entry has spec-decoding: mtp\n"
         "  what to do: write spec-decoding: mtp, or rename the key",
     ),
     Faulty(

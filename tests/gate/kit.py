@@ -54,14 +54,21 @@ class Repo:
             file.write(text)
 
 
-def real_repo(shared: Path, folder: Path) -> Repo:
-    """Make a repository of the real configs and change log, with a branch `work` from `main`."""
+def real_repo(shared: Path, folder: Path, entries: int | None = None) -> Repo:
+    """Make a repository of the real configs and the end of the change log, with a branch `work` from `main`."""
     for path in (*CONFIGS, "configs/runners.yaml", CHANGELOG):
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes((shared / "data/inferencex" / path).read_bytes())
+        raw = (shared / "data/inferencex" / path).read_bytes()
+        target.write_bytes(_last(raw, entries) if path == CHANGELOG and entries else raw)
     repo = Repo(folder)
     repo.git("init", "-q", "-b", "main")
     repo.commit("all")
     repo.git("checkout", "-q", "-b", "work")
     return repo
+
+
+def _last(log: bytes, entries: int) -> bytes:
+    """Return a change log of only its last entries: most tests need some history, none of them all of it."""
+    start = b"\n- config-keys:"
+    return (start + start.join(log.split(start)[-entries:])).lstrip(b"\n")

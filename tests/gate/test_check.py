@@ -25,8 +25,8 @@ def entry(*keys: str, link: str = f"{LINK}XXX") -> str:
 
 @pytest.fixture
 def repo(shared: Path, tmp_path: Path) -> Repo:
-    """The real files on branch `work`."""
-    return real_repo(shared, tmp_path / "checkout")
+    """The real configs on branch `work`, with the end of the real change log."""
+    return real_repo(shared, tmp_path / "checkout", entries=20)
 
 
 @pytest.fixture
@@ -56,7 +56,11 @@ class Check:
         return self.capsys.readouterr().out
 
 
-def test_a_new_key_with_its_entry_is_ready_to_push(repo: Repo, check: Check) -> None:
+def test_a_new_key_with_its_entry_is_ready_to_push_with_the_whole_real_change_log(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo = real_repo(shared, tmp_path / "whole")
+    check = Check(repo, capsys)
     repo.append(AMD, "\n" + NEW_KEY)
     repo.append(CHANGELOG, entry("dsr1-fp4-b200-sglang-new"))
     repo.commit("add a key")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from prony.cli.findings import finding_text
 from prony.cli.main import main
 from prony.gate.catalogue import RULES
 from prony.gate.lint import lint
@@ -104,6 +105,43 @@ def test_the_policy_refuses_what_is_enacted_and_warns_of_what_is_planned(
     )
     found = [item.severity for item in lint(config(master), POLICY).new if item.rule == "deprecated"]
     assert found == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize("name", ["x-mtp", "x-MTP", "x_mtp", "x-mtp-v2", "x-mtp2", "x.mtp_v2", "mtp-x"])
+def test_mtp_as_a_word_of_a_name_needs_mtp_however_it_is_written(name: str) -> None:
+    first = MASTER.partition("\n\n")[0]
+    report = lint(config(first.replace("dsr1-fp4-b200-sglang", name) + "\n"), POLICY)
+    assert [finding.rule for finding in report.new] == ["spec-suffix"]
+
+
+@pytest.mark.parametrize("name", ["x-smtp", "x-mtpx", "x"])
+def test_mtp_inside_another_word_asks_for_nothing(name: str) -> None:
+    first = MASTER.partition("\n\n")[0]
+    assert lint(config(first.replace("dsr1-fp4-b200-sglang", name) + "\n"), POLICY).new == ()
+
+
+@pytest.mark.parametrize("runners", ["labels: [1\n", RUNNERS.replace("gpus-per-node: 8", "gpus-per-node: -1")])
+def test_rules_that_need_no_runners_run_beside_a_broken_runners_file(runners: str) -> None:
+    master = MASTER.replace("conc-list: [4, 8, 16]", "conc-list: [8, 4, 4]").replace("kimik3\n", "kimi_k3\n")
+    found = {finding.rule for finding in lint(config(master, runners), POLICY).new if finding.key}
+    assert found == {"conc-duplicate", "conc-unsorted", "exp-name"}
+
+
+def test_a_runner_like_no_label_is_told_the_most_alike_and_where_all_are(shared: Path) -> None:
+    real = (shared / "data/inferencex/configs/runners.yaml").read_text()
+    report = lint(config(MASTER.replace("runner: b200\n", "runner: tpu7x\n", 1), real), POLICY)
+    (found,) = (finding for finding in report.new if "tpu7x" in finding.message)
+    assert found.allowed.startswith("37 labels, the most alike: ") and found.allowed.endswith("of runners.yaml")
+    assert len(found.allowed) < 120
+
+
+def test_lines_are_wrapped_for_a_terminal_and_whole_for_a_program() -> None:
+    report = lint(config(MASTER.replace("runner: cluster:b200-lab", "runner: cluster:gone")), POLICY)
+    whole = finding_text(report.new[0])
+    wrapped = finding_text(report.new[0], 60)
+    assert len(whole.splitlines()[0]) > 60 >= max(map(len, wrapped.splitlines()))
+    assert wrapped.split() == whole.split()
+    assert "cluster:gone" in wrapped and wrapped.splitlines()[1].startswith("    ")
 
 
 def test_an_mtp_key_needs_mtp_but_other_keys_may_have_it() -> None:

@@ -1,6 +1,8 @@
 """How lint and check print findings: text for people, JSON for programs."""
 
+import shutil
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,18 +15,28 @@ if TYPE_CHECKING:
 
 def print_findings(findings: "Sequence[Finding]") -> None:
     """Print findings, each with its place, what is allowed and what to do."""
+    # One line per finding and topic where a program reads, so that grep finds all of it.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for finding in findings:
-        say(finding_text(finding))
+        say(finding_text(finding, width))
 
 
-def finding_text(finding: "Finding") -> str:
-    """Return `file:line: severity [rule] message` and the lines below it."""
+def finding_text(finding: "Finding", width: int | None = None) -> str:
+    """Return `file:line: severity [rule] message` and the lines below it, wrapped to a width in columns."""
     place = f"{finding.where}: " if finding.where else ""
     told = f" ({finding.evidence})" if finding.evidence else ""
     lines = [f"{place}{finding.severity} [{finding.rule}] {finding.message}{told}"]
     lines += [f"  allowed here: {finding.allowed}"] if finding.allowed else []
     lines += [f"  what to do: {finding.fix}"] if finding.fix else []
-    return "\n".join(lines)
+    return "\n".join(line if width is None else _wrapped(line, width) for line in lines)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """Break a line between words only: a path or a command is never cut."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.fill(
+        line, max(width, 20), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )  # fmt: skip
 
 
 def summary(findings: "Sequence[Finding]") -> str:

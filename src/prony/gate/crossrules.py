@@ -14,7 +14,8 @@ def duplicate_keys(subject: Subject) -> Iterator[Hit]:
     for key in subject.config.keys:
         earlier = first.setdefault(key.name, key)
         if earlier is not key:
-            yield Hit(key.name, key.where, "the key stands in another file too", evidence=f"first at {earlier.where}")
+            message, first_at = "the key stands in another file too", f"first at {earlier.where}"
+            yield Hit(key.name, key.where, message, evidence=first_at, atoms=(key.name,), of=key)
 
 
 def duplicate_rows(subject: Subject) -> Iterator[Hit]:
@@ -42,6 +43,9 @@ def _duplicate(key: Key, search: Search, again: dict[int, tuple[Key, Search]]) -
     return Hit(
         key.name, search.where, f"{what} is asked for by {by} too: the same point twice",
         evidence=f"first at {', '.join(places)}", severity="warn" if others else "error",
+        atoms=tuple((*_identity(key, search), value, other.name == key.name) for value, (other, _) in again.items()),
+        pairs=tuple((search.scenario, search.isl, search.osl, search.entry.topology(), value) for value in again),
+        of=key, search=search, also=tuple({id(other): (owner, other) for owner, other in again.values()}.values()),
     )  # fmt: skip
 
 
@@ -62,10 +66,12 @@ def labels_without_hardware(subject: Subject) -> Iterator[Hit]:
     """Every node's devices are known, from its label or from another that holds it."""
     runners = subject.config.runners
     known = node_sizes(runners)
-    used = {key.entry.runner for key in subject.config.keys}
+    # A key with a fault elsewhere uses its label all the same.
+    used = {str(written.get("runner")) for _, written in subject.config.written}
     for label in runners.labels:
         missing = [node for node in label.nodes if node not in known]
         if label.hardware is None and missing and label.name in used:
             shown = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
             message = f"runner label '{label.name}' has no hardware facts for {shown}"
-            yield Hit("", Where(file=label.where.file, line=label.where.line), message)
+            where = Where(file=label.where.file, line=label.where.line)
+            yield Hit("", where, message, atoms=tuple((label.name, node) for node in missing))

@@ -1,8 +1,10 @@
 """The lint rules that look at one key or one search-space entry at a time."""
 
+import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from prony.base.errors import ConfigError
@@ -13,7 +15,8 @@ from prony.gate.rule import Hit, Subject
 from prony.spec.dram import DramBudget
 
 RUN_LENGTHS = ("1k1k", "8k1k")
-_MTP_KEY = re.compile(r"-mtp\d*$")
+_FEW = 5
+_MTP_WORD = re.compile(r"(?<![a-z0-9])mtp\d*(?![a-z0-9])", re.IGNORECASE)
 _HAZARD = re.compile(r"[_/\s]")
 
 
@@ -22,7 +25,7 @@ def per_key(find: Callable[[Key, Subject], Iterator[Hit]]) -> Callable[[Subject]
 
     def every(subject: Subject) -> Iterator[Hit]:
         for key in subject.config.keys:
-            yield from find(key, subject)
+            yield from (replace(hit, of=key) for hit in find(key, subject))
 
     return every
 
@@ -33,7 +36,7 @@ def per_search(find: Callable[[Key, Search, Subject], Iterator[Hit]]) -> Callabl
     def every(subject: Subject) -> Iterator[Hit]:
         for key in subject.config.keys:
             for search in key.searches:
-                yield from find(key, search, subject)
+                yield from (replace(hit, of=key, search=search) for hit in find(key, search, subject))
 
     return every
 
@@ -48,7 +51,16 @@ def unknown_runner(key: Key, subject: Subject) -> Iterator[Hit]:
     message = f"runner '{name}' has hardware facts but no nodes" if hardware_only else f"runner '{name}' is not a label"
     near = runners.near(name)
     fix = f"write '{near[0]}', if that is meant" if near else ""
-    yield Hit(key.name, key.at("runner"), message, allowed=", ".join(near or labels), fix=fix)
+    allowed = ", ".join(near) if near else _some(name, labels, runners.file)
+    yield Hit(key.name, key.at("runner"), message, allowed=allowed, fix=fix, atoms=(name, hardware_only))
+
+
+def _some(name: str, labels: list[str], file: str) -> str:
+    """Say which labels there are: all where they are few, else how many, the most alike, and where the others are."""
+    if len(labels) <= _FEW:
+        return ", ".join(labels) or f"none: {file} has no labels"
+    alike = difflib.get_close_matches(name, labels, n=3, cutoff=0.0)
+    return f"{len(labels)} labels, the most alike: {', '.join(alike)}; all: 'labels:' of {file}"
 
 
 def unsorted_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
@@ -57,7 +69,8 @@ def unsorted_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
     if list(values) != sorted(values):
         rising = ", ".join(str(value) for value in sorted(set(values)))
         message = f"conc-list {list(values)} does not rise"
-        yield Hit(key.name, search.where, message, fix=f"write conc-list: [{rising}]")
+        low = tuple(value for index, value in enumerate(values) if value < max(values[:index], default=0))
+        yield Hit(key.name, search.where, message, fix=f"write conc-list: [{rising}]", atoms=low)
 
 
 def duplicate_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
@@ -67,15 +80,17 @@ def duplicate_concurrency(key: Key, search: Search, _: Subject) -> Iterator[Hit]
     if again:
         once = ", ".join(str(value) for value in dict.fromkeys(values))
         message = f"conc-list {list(values)} has {', '.join(map(str, again))} more than once: the same job twice"
-        yield Hit(key.name, search.where, message, fix=f"write conc-list: [{once}]")
+        extra = tuple((Counter(values) - Counter(set(values))).elements())
+        yield Hit(key.name, search.where, message, fix=f"write conc-list: [{once}]", atoms=extra)
 
 
 def small_steps(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
     """Neighbouring concurrencies are at least 2 apart; 1 to 2 is fine, since it doubles the load."""
     values = sorted(set(search.entry.concurrencies()))
-    close = [f"{low} → {high}" for low, high in pairwise(values) if high - low < 2 and high < 2 * low]
+    close = tuple((low, high) for low, high in pairwise(values) if high - low < 2 and high < 2 * low)
     if close:
-        yield Hit(key.name, search.where, f"concurrencies {values} have steps of 1 ({', '.join(close)})")
+        shown = ", ".join(f"{low} → {high}" for low, high in close)
+        yield Hit(key.name, search.where, f"concurrencies {values} have steps of 1 ({shown})", atoms=close)
 
 
 def mtp_size_disagrees(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
@@ -94,13 +109,15 @@ def mtp_size_disagrees(key: Key, search: Search, _: Subject) -> Iterator[Hit]:
             else:
                 fault, fix = "drafts none", "write the draft length into DECODE_MTP_SIZE, or spec-decoding: none"
             message = f"spec-decoding is {asked}, DECODE_MTP_SIZE={size} of {pool.role} {fault}"
-            yield Hit(key.name, search.where, message, fix=fix)
+            yield Hit(key.name, search.where, message, fix=fix, atoms=((pool.role, size, asked),))
 
 
 def suffix_without_mtp(key: Key, _: Subject) -> Iterator[Hit]:
-    """A key that ends in -mtp has an entry with speculative decoding. Other keys may have it too."""
-    if _MTP_KEY.search(key.name) and key.searches and all(s.entry.spec_decoding == "none" for s in key.searches):
-        yield Hit(key.name, key.where, "the name ends in -mtp, and no search-space entry has spec-decoding: mtp")
+    """A key with the word mtp in its name has an entry with speculative decoding. Other keys may have it too."""
+    word = _MTP_WORD.search(key.name)
+    if word and key.searches and all(s.entry.spec_decoding == "none" for s in key.searches):
+        message = f"the name says '{word[0]}', and no search-space entry has spec-decoding: mtp"
+        yield Hit(key.name, key.where, message, atoms=("mtp",))
 
 
 def deprecated(key: Key, subject: Subject) -> Iterator[Hit]:
@@ -122,6 +139,7 @@ def _deprecated(key: Key, search: Search, row: PolicyRow) -> Hit:
         key.name, search.where, f"{key.entry.model_prefix} {key.entry.precision} {scenario_name(search)}{arm} {state}",
         allowed=row.instead, severity="error" if enacted else "warn", evidence=row.source,
         fix=f"use {row.instead}" if enacted else f"plan for {row.instead}; nothing must change today",
+        atoms=((row, scenario_name(search), key.entry.model_prefix, key.entry.precision),), search=search,
     )  # fmt: skip
 
 
@@ -131,7 +149,7 @@ def odd_lengths(key: Key, _: Subject) -> Iterator[Hit]:
     for (isl, osl), search in odd.items():
         where = search.where.model_copy(update={"line": search.item_line})
         message = f"isl {isl}, osl {osl} belongs to no job family: its bucket is filled and never runs"
-        yield Hit(key.name, where, message, allowed=_lengths_allowed())
+        yield Hit(key.name, where, message, allowed=_lengths_allowed(), atoms=((isl, osl),), search=search)
 
 
 def _lengths_allowed() -> str:
@@ -147,7 +165,8 @@ def topology_too_large(key: Key, search: Search, subject: Subject) -> Iterator[H
         return
     there = f"a node of '{key.entry.runner}' has" if nodes == 1 else f"{nodes} nodes of '{key.entry.runner}' have"
     message = f"{topology.label} needs {topology.gpus} devices, {there} {nodes * per_node}"
-    yield Hit(key.name, search.where, message, allowed=f"replicas * tp * pp * pcp-size up to {nodes * per_node}")
+    allowed = f"replicas * tp * pp * pcp-size up to {nodes * per_node}"
+    yield Hit(key.name, search.where, message, allowed=allowed, atoms=((topology.gpus, nodes * per_node),))
 
 
 def dram_budget(key: Key, search: Search, subject: Subject) -> Iterator[Hit]:
@@ -164,7 +183,7 @@ def dram_budget(key: Key, search: Search, subject: Subject) -> Iterator[Hit]:
             budget(name, pool.tp * pool.pp * pool.pcp, search.dram_utilization or 1)
     except ConfigError as error:
         message = f"no DRAM budget: {error.message[:1].lower()}{error.message[1:]}"
-        yield Hit(key.name, search.where, message, allowed=error.allowed, fix=error.fix)
+        yield Hit(key.name, search.where, message, allowed=error.allowed, fix=error.fix, atoms=(message,))
 
 
 def experiment_name(key: Key, _: Subject) -> Iterator[Hit]:
@@ -173,4 +192,5 @@ def experiment_name(key: Key, _: Subject) -> Iterator[Hit]:
     if match := _HAZARD.search(prefix):
         message = f"model-prefix '{prefix}' contains {match[0]!r}; launchers cut it at the first '_' of the exp-name"
         fix = f"write '{_HAZARD.sub('-', prefix)}'"
-        yield Hit(key.name, key.at("model-prefix"), message, allowed="letters, digits, '.', '-'", fix=fix)
+        allowed = "letters, digits, '.', '-'"
+        yield Hit(key.name, key.at("model-prefix"), message, allowed=allowed, fix=fix, atoms=(prefix,))
