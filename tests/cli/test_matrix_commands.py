@@ -88,6 +88,7 @@ def test_points_are_scored_highest_first(config: str, capsys: pytest.CaptureFixt
     [
         ("--labels-json", "{", "--labels-json: not JSON"),
         ("--labels-json", "[1]", "--labels-json: not a list of names"),
+        ("--labels-json", '[{"a": 1, "a": 2}]', "'a' stands twice in one object"),
         ("--criteria-json", '["nope"]', "the priority policy has no criterion 'nope'"),
         ("--input", "none.json", "none.json: cannot be read"),
         ("--policy", "none.yaml", "none.yaml: no such file"),

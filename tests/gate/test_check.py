@@ -184,7 +184,7 @@ def test_a_branch_that_only_adds_an_entry_is_priced_by_the_rows_it_triggers_eval
     assert asked["booking"]["gpu_hours"] >= 79 * 8 * 480 / 60
     said = check.text()
     assert "50 benchmark rows, 29 evals: 79 jobs, at most" in said
-    assert "next: push, then ask for a sweep: 79 jobs" in said
+    assert "next: commit 1 file, then push, then ask for a sweep: 79 jobs" in said
 
 
 @pytest.mark.parametrize("fault", ["crlf", "top"])

@@ -99,3 +99,24 @@ def test_markdown_of_foreign_text_stays_text(tmp_path: Path, capsys: pytest.Capt
     assert main(["matrix", "diff", str(tmp_path / "base.yaml"), str(tmp_path / "head.yaml"), "--markdown"]) == 0
     page = capsys.readouterr().out
     assert "<img" not in page and "@everyone" not in page and "a\\|b" in page
+
+
+def test_points_of_a_key_that_cannot_be_expanded_are_neither_removed_nor_added() -> None:
+    beyond_its_node = config(MASTER.replace("tp: 8, spec-decoding", "tp: 16, spec-decoding"))
+    for base, head in ((BASE, beyond_its_node), (beyond_its_node, BASE)):
+        found = diff(base, head)
+        (told,) = found.not_expanded
+        assert told.startswith("kimik3-fp4-b200-vllm-agentic cannot be expanded: ")
+        assert (found.added, found.removed, found.altered, found.renamed) == ((), (), (), ())
+
+
+def test_a_key_of_two_lines_stays_on_one_in_every_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "runners.yaml").write_text(RUNNERS)
+    (tmp_path / "base.yaml").write_text(MASTER)
+    odd = MASTER.replace("dsr1-fp4-b200-sglang:", '"fine\\n+ forged-key 1/1 | `x`\\t":')
+    (tmp_path / "head.yaml").write_text(odd.replace("concurrency", "concurrency"))
+    for form in ([], ["--markdown"]):
+        assert main(["matrix", "diff", str(tmp_path / "base.yaml"), str(tmp_path / "head.yaml"), *form]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert any("forged-key" in line for line in lines)
+        assert not any(line.startswith("+ forged-key") for line in lines)

@@ -12,6 +12,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\ufffd", text)
 
 
+def one_line(text: str) -> str:
+    """Return text that stays on its line: line ends and TABs as escapes, beside what `printable` does."""
+    return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
 def cell(text: str) -> str:
     """Return text as a CSV cell: printable, an apostrophe in front where a spreadsheet would run it as a formula."""
     return f"'{printable(text)}" if text.startswith(_FORMULA) else printable(text)

@@ -176,7 +176,11 @@ def _fix_target(arguments: argparse.Namespace) -> Path:
     if arguments.out is not None:
         return Path(arguments.out)
     if arguments.head is None:
-        raise ConfigError("--fix cannot change a revision", allowed="--head FILE, or --out FILE", fix="add --out FILE")
+        raise ConfigError(
+            "--fix cannot change a revision: commits stay as they are",
+            allowed="--head FILE, or with revisions --out FILE",
+            fix=f"add --out {arguments.repo / arguments.changelog_file}, which writes the mended file to the work tree",
+        )
     return Path(arguments.head)
 
 
@@ -331,9 +335,11 @@ def add(arguments: argparse.Namespace) -> int:
     from prony.base.files import write_atomic
     from prony.cli.changeloginputs import default_masters, read_source
     from prony.cli.console import say
+    from prony.spec.changelog.document import Source
     from prony.spec.changelog.write import NewEntry, append_entry
 
-    source = read_source(arguments.file)
+    begun = not arguments.file.exists()
+    source = Source(b"", str(arguments.file)) if begun else read_source(arguments.file)
     configs = arguments.config_files or default_masters(arguments.file.parent)
     if configs:
         from prony.spec.changelog.batch import matching
@@ -352,5 +358,5 @@ def add(arguments: argparse.Namespace) -> int:
     )
     result = append_entry(source, new)
     write_atomic(arguments.file, result)
-    say(f"{arguments.file}: appended\n{result[len(source.raw) :].decode().strip()}")
+    say(f"{arguments.file}: {'begun with' if begun else 'appended'}\n{result[len(source.raw) :].decode().strip()}")
     return 0

@@ -145,12 +145,14 @@ def _from_git(arguments: argparse.Namespace) -> Inputs:
     from prony.spec.changelog.gitfiles import Repository
 
     repository = Repository(arguments.repo)
-    base_name, head_name = arguments.base_ref or "HEAD", arguments.head_ref or "HEAD"
+    base_name, head_name = ("HEAD" if ref is None else ref for ref in (arguments.base_ref, arguments.head_ref))
     head = repository.commit(head_name)
     base = repository.merge_base(repository.commit(base_name), head)
     path = arguments.changelog_file
+    # A base without the file has an empty change log; a head without it is an error.
+    before = repository.read(base, path) if repository.has(base, path) else b""
     return Inputs(
-        Source(repository.read(base, path), f"{base_name}:{path}"),
+        Source(before, f"{base_name}:{path}"),
         Source(repository.read(head, path), path),
         base_name,
         head_name,
@@ -167,21 +169,30 @@ def _masters_of_git(arguments: argparse.Namespace, repository: "Repository", bas
     runners = arguments.runner_config or (runner_config(arguments) if arguments.config_files else _RUNNERS)
     base_files = arguments.base_config_files or [path for path in files if repository.has(base, str(path))]
     base_runners = arguments.base_runner_config or runners
-    new = _catalogue(repository, head, files, runners)
-    return Masters(new, _catalogue(repository, base, base_files, base_runners) if base_files else new)
+    after = _blobs(repository, head, [*files, runners])
+    new = _catalogue(after)
+    if not base_files:
+        return Masters(new, new)
+    before = _blobs(repository, base, [*base_files, base_runners])
+    same = [raw for _, raw in before] == [raw for _, raw in after]
+    return Masters(new, new if same else _catalogue(before))
 
 
-def _catalogue(repository: "Repository", commit: str, files: Sequence[Path], runners: Path) -> "Catalogue":
+def _blobs(repository: "Repository", commit: str, paths: Sequence[Path]) -> list[tuple[str, bytes]]:
+    return [(f"{commit[:12]}:{path}", repository.read(commit, str(path))) for path in paths]
+
+
+def _catalogue(blobs: Sequence[tuple[str, bytes]]) -> "Catalogue":
+    """Read master configs and, last of all, their runners."""
     from prony.base.errors import ConfigError
     from prony.base.yamldoc import parse_yaml
     from prony.spec.compat.generate import make_catalogue
     from prony.spec.runners import read_runners
 
     documents = []
-    for path in (*files, runners):
-        name = f"{commit[:12]}:{path}"
+    for name, raw in blobs:
         try:
-            documents.append(parse_yaml(repository.read(commit, str(path)).decode("utf-8"), name))
+            documents.append(parse_yaml(raw.decode("utf-8"), name))
         except UnicodeDecodeError as error:
             raise ConfigError(f"{name}: not UTF-8 at byte {error.start}", fix="save the file as UTF-8") from None
     return make_catalogue(documents[:-1], read_runners(documents[-1]))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from prony.base.text import one_line
 from prony.cli.console import print_data, say
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def finding_text(finding: "Finding", width: int | None = None) -> str:
     lines = [f"{place}{finding.severity} [{finding.rule}] {finding.message}{told}"]
     lines += [f"  allowed here: {finding.allowed}"] if finding.allowed else []
     lines += [f"  what to do: {finding.fix}"] if finding.fix else []
+    lines = [one_line(line) for line in lines]
     return "\n".join(line if width is None else _wrapped(line, width) for line in lines)
 
 
@@ -65,4 +67,10 @@ def print_json(value: Any) -> None:
     """Print one JSON value, indented."""
     import orjson
 
-    print_data(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:  # a name from the file system that is not UTF-8, which only an escape can show
+        import json
+
+        text = json.dumps(value, indent=2, ensure_ascii=True)
+    print_data(text + "\n")

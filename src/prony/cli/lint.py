@@ -74,7 +74,7 @@ def _base(arguments: argparse.Namespace, runners: Path) -> "Config | None":
     if arguments.base:
         named = arguments.base_runner_config or runners
         return read_config([file_source(path) for path in arguments.base], file_source(named))
-    if arguments.base_ref:
+    if arguments.base_ref is not None:
         from prony.gate.atref import config_at
 
         return config_at(arguments.base_ref, arguments.config, arguments.base_runner_config or runners)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony.base.text import one_line
 from prony.cli.console import print_data, say
 from prony.cli.findings import print_json
 
@@ -114,10 +115,10 @@ def cost(booking: "Booking") -> str:
 def text(difference: "MatrixDiff") -> Iterator[str]:
     """Yield lines for a terminal."""
     for sign, points in (("+", difference.added), ("-", difference.removed)):
-        yield from (f"{sign} {what}  conc {conc}" for what, conc in _grouped(points))
+        yield from (one_line(f"{sign} {what}  conc {conc}") for what, conc in _grouped(points))
     for sign, pairs in (("~", difference.altered), (">", difference.renamed)):
-        yield from (f"{sign} {what}  conc {conc}" for what, conc in _grouped_pairs(pairs))
-    yield from (f"? {line}" for line in difference.not_expanded)
+        yield from (one_line(f"{sign} {what}  conc {conc}") for what, conc in _grouped_pairs(pairs))
+    yield from (one_line(f"? {line}") for line in difference.not_expanded)
     yield counts(difference)
     if difference.to_run:
         yield f"to run: {cost(difference.booking)}"
@@ -144,9 +145,7 @@ def markdown(difference: "MatrixDiff") -> Iterator[str]:
 
 
 def _cell(value: str) -> str:
-    from prony.base.text import printable
-
-    safe = printable(value).replace("\n", " ").replace("\\", "\\\\").replace("|", "\\|").replace("`", "'")
+    safe = one_line(value).replace("\\", "\\\\").replace("|", "\\|").replace("`", "'")
     return safe.replace("<", "&lt;").replace("@", "@\u200b")
 
 

@@ -119,13 +119,23 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a name that stands twice in one object: the last would silently win."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"'{twice}' stands twice in one object")
+    return found
+
+
 def _parsed(what: str, text: str | bytes) -> Any:
     import json
 
     from prony.base.errors import ConfigError
 
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{what}: not JSON: {error}", fix="give the output of the generator") from None
 

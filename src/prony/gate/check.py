@@ -14,6 +14,7 @@ from prony.gate.names import dangling, moved_under, unasked, unfinished
 from prony.gate.policy import Policy
 from prony.gate.steps import Step, classes_of, next_step
 from prony.gate.sweep import Sweep, sweep
+from prony.spec.changelog.mended import mended_lines
 
 CONFIGS = ("configs/nvidia-master.yaml", "configs/amd-master.yaml")
 RUNNERS = "configs/runners.yaml"
@@ -89,9 +90,10 @@ def check(checkout: Checkout, layout: Layout, base: str | None, policy: Policy, 
     classes = classes_of(changed, layout.configs, layout.runners, layout.changelog)
     asked = None if unsettled else _sweep(log, before, head)
     difference = None if unsettled else difference
-    step = next_step(findings, asked, changed, commits.base)
+    uncommitted = checkout.uncommitted()
+    step = next_step(findings, asked, changed, commits.base, uncommitted)
     return CheckReport(
-        commits, changed, classes, checkout.uncommitted(), tuple(findings), len(report.known), difference, asked, step,
+        commits, changed, classes, uncommitted, tuple(findings), len(report.known), difference, asked, step,
         log.changed,
     )  # fmt: skip
 
@@ -109,7 +111,7 @@ def _sweep(log: LogChange, before: Config, head: Config) -> Sweep | None:
 
 def find_commits(checkout: Checkout, base: str | None) -> Commits:
     """Return the commits of a check. Raises ConfigError for a ref that names none."""
-    name = base or checkout.default_base()
+    name = checkout.default_base() if base is None else base
     tip = checkout.commit(name)
     return Commits(name, tip, checkout.merge_base(tip, checkout.commit("HEAD")))
 
@@ -155,7 +157,7 @@ def mend(checkout: Checkout, layout: Layout, base: str | None, pr: int | None = 
     """Repair what can be repaired mechanically; return what was done, in words. Raises ConfigError, LaunchError."""
     log = read_log_change(checkout, layout.changelog, find_commits(checkout, base).fork)
     mended = log.repaired(pr or "any")
-    if mended is None:
+    if mended is None or log.head is None:
         return ()
     write_atomic(checkout.folder / layout.changelog, mended)
-    return (f"{layout.changelog}: mended line ends, blank lines and links",)
+    return tuple(f"{layout.changelog}:{line}" for line in mended_lines(log.before.raw, log.head.raw, mended))

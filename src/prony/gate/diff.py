@@ -42,11 +42,16 @@ class MatrixDiff(Frozen):
 
 
 def diff(base: Config, head: Config) -> MatrixDiff:
-    """Compare two configs point by point; keys that are not valid on either side are left out and named."""
+    """Compare two configs point by point; keys that cannot be expanded on either side are left out and named."""
     invalid = _invalid(base) | _invalid(head)
-    old, _ = _expand(base, invalid)
-    new, failed = _expand(head, invalid)
-    failed = [f"{name}: not valid, see 'prony lint'" for name in sorted(invalid)] + failed
+    old_points, unknown_before = _expand(base, invalid)
+    new_points, unknown_after = _expand(head, invalid)
+    unknown = unknown_before | unknown_after  # what such a key adds or removes cannot be said
+    old = [point for point in old_points if point.config_key not in unknown]
+    new = [point for point in new_points if point.config_key not in unknown]
+    failed = [f"{name}: not valid, see 'prony lint'" for name in sorted(invalid)] + [
+        f"{name} cannot be expanded: {why}" for name, why in unknown.items()
+    ]
     same = Counter(old) & Counter(new)
     gone, come = _rest(old, same), _rest(new, same)
     altered, gone, come = _pair(gone, come, _identity)
@@ -62,10 +67,13 @@ def _invalid(config: Config) -> set[str]:
     return set(config.names) - {key.name for key in config.keys}
 
 
-def _expand(config: Config, invalid: Container[str]) -> tuple[list[Point], list[str]]:
-    """Expand key by key, so that one bad key hides no other; an unknown runner is lint's business."""
+def _expand(config: Config, invalid: Container[str]) -> tuple[list[Point], dict[str, str]]:
+    """Expand key by key, so that one bad key hides no other; an unknown runner is lint's business.
+
+    Returns the points, and the keys that cannot be expanded with the reason.
+    """
     points: list[Point] = []
-    failed: list[str] = []
+    failed: dict[str, str] = {}
     runners = _with_all_labels(config)
     for key in config.master_keys:
         if key.key in invalid:
@@ -73,7 +81,7 @@ def _expand(config: Config, invalid: Container[str]) -> tuple[list[Point], list[
         try:
             points += expand((key,), runners, Wanted(evals="none")).points
         except PronyError as error:
-            failed.append(error.message)
+            failed[key.key] = error.message
     return points, failed
 
 

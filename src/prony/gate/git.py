@@ -1,5 +1,6 @@
 """What a check asks git beside files: the base branch, changed paths, who mentions a name."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,17 +52,19 @@ class Checkout(Repository):
 
     def mentions(self, words: tuple[str, ...]) -> tuple[tuple[str, str, int], ...]:
         """Return (word, path, line) of tracked text that holds a word as a whole, no part of a longer name."""
-        if not words:
+        # A name that holds a line end stands on no line.
+        patterns = [word for word in words if word and not set(word) & set("\n\r\0")]
+        given = "\n".join(patterns).encode("utf-8", "surrogateescape")
+        if not patterns:
             return ()
-        patterns = [part for word in words for part in ("-e", word)]
-        found = self._git("grep", "-n", "-z", "-I", "-F", *patterns)
+        found = self._git("grep", "-n", "-z", "-I", "-F", "-f", "-", given=given)
         if found.returncode > 1:
             raise self._failed("grep", found.stderr)
         lines = (line.split("\0", 2) for line in _text(found.stdout).splitlines())
         return tuple(
             (word, path, int(number))
             for path, number, text in (line for line in lines if len(line) == 3)
-            for word in words
+            for word in patterns
             if _whole(word, text)
         )
 
@@ -83,11 +86,12 @@ def find_checkout(place: Path) -> Checkout:
     found = Checkout(place)._git("rev-parse", "--show-toplevel")
     if found.returncode:
         raise ConfigError(f"{place}: not in a git work tree", fix="go to the checkout, or name it with --repo DIR")
-    return Checkout(Path(_text(found.stdout).rstrip("\n")))
+    return Checkout(Path(os.fsdecode(found.stdout).rstrip("\n")))
 
 
 def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")
+    """Return what git printed; bytes of a name that are not UTF-8 as escapes, for it is only shown."""
+    return raw.decode("utf-8", "backslashreplace")
 
 
 def _whole(word: str, text: str) -> bool:

@@ -38,6 +38,11 @@ class LogChange:
         """Whether the bytes differ."""
         return (self.base.raw if self.base else b"") != (self.head.raw if self.head else b"")
 
+    @property
+    def before(self) -> Source:
+        """The change log at the fork; an empty one where there was none."""
+        return self.base or Source(b"", self.head.file if self.head else "")
+
     @cached_property
     def _mended(self) -> Document:
         """The change log as it stands, without the faults that are mended mechanically."""
@@ -64,9 +69,9 @@ class LogChange:
 
     def repaired(self, target: Target) -> bytes | None:
         """Return the mended bytes, or None where nothing can be mended."""
-        if self.base is None or self.head is None or not self.changed:
+        if self.head is None or not self.changed:
             return None
-        mended = repair(self.base, self.head, target)
+        mended = repair(self.before, self.head, target)
         return None if mended == self.head.raw else mended
 
 
@@ -89,18 +94,18 @@ def changelog_findings(
     log: LogChange, before: Config, head: Config, difference: MatrixDiff | None, target: Target
 ) -> Iterator[Finding]:
     """Yield what the gate would refuse; a name that this change renamed is told with its new name."""
-    if not log.changed or log.base is None:
+    if not log.changed:
         return
     if log.head is None:
         yield Finding(
             rule="changelog-deleted",
             severity="error",
-            message=f"{log.base.file}: the change log was deleted",
+            message=f"{log.before.file}: the change log was deleted",
             fix="restore it with 'git checkout', then append an entry",
         )
         return
     renamed = _new_names(difference)
-    for finding in check(log.base, log.head, target, masters_of(before, head)):
+    for finding in check(log.before, log.head, target, masters_of(before, head)):
         yield _with_advice(finding, before, renamed)
     if target == "any":
         yield from _unjudged(log)

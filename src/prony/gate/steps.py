@@ -39,8 +39,10 @@ def classes_of(paths: Sequence[str], configs: Collection[str], runners: str, cha
     return tuple(name for name in ("config", "recipe", "harness", "docs") if name in found)
 
 
-def next_step(findings: Sequence[Finding], asked: Sweep | None, changed: Sequence[str], base: str) -> Step:
-    """Return the one thing to do next; base: the branch that the change goes to."""
+def next_step(
+    findings: Sequence[Finding], asked: Sweep | None, changed: Sequence[str], base: str, uncommitted: int = 0
+) -> Step:
+    """Return the one thing to do next; base: the branch that the change goes to; uncommitted: files of the change."""
     rules = {finding.rule for finding in findings}
     if "merge-unfinished" in rules:
         return Step(
@@ -73,7 +75,10 @@ def next_step(findings: Sequence[Finding], asked: Sweep | None, changed: Sequenc
         )
     if LINK_UNJUDGED in rules:
         return Step(text="check the links, with the number of your pull request", command="prony check --pr N")
+    first = f"commit {counted(uncommitted, 'file')}, then push" if uncommitted else "push"
+    command = "git add --all && git commit && git push" if uncommitted else "git push"
     if asked is not None and asked.booking.jobs:
         jobs, hours = counted(asked.booking.jobs, "job"), asked.booking.gpu_hours
-        return Step(text=f"push, then ask for a sweep: {jobs}, at most {hours:,.0f} GPU-hours", command="git push")
-    return Step(text="push", command="git push")
+        text = f"{first}, then ask for a sweep: {jobs}, at most {hours:,.0f} GPU-hours"
+        return Step(text=text, command=command)
+    return Step(text=first, command=command)

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prony.base.errors import ConfigError
 from prony.cli.main import main
@@ -139,3 +141,28 @@ def test_selection_takes_no_set_or_bytes_for_a_list_of_texts(keys: str) -> None:
     head = GOOD.replace("config-keys:\n    - c", f"config-keys: {keys}")
     with pytest.raises(ConfigError, match="added entry 1"):
         added_entries(Source(BASE.encode(), "base"), Source(head.encode(), "log.yaml"))
+
+
+NOISE = st.lists(
+    st.tuples(st.integers(0, 10_000), st.sampled_from([b"\r", b"\r\n", b"\n", b"\xef\xbb\xbf", b" ", b"\t"])),
+    max_size=4,
+)
+
+
+@given(NOISE, st.sampled_from([b"", b"\r", b"\r\r\n", b"\n\n", b" "]), st.booleans())
+def test_what_fix_has_mended_it_does_not_mend_again(
+    noise: list[tuple[int, bytes]], tail: bytes, base_is_empty: bool
+) -> None:
+    base = Source(b"" if base_is_empty else BASE.encode(), "base.yaml")
+    head = GOOD.encode()
+    for place, mark in noise:
+        head = head[: place % len(head)] + mark + head[place % len(head) :]
+    once = repair(base, Source(head.rstrip(b"\n") + tail, "head.yaml"), PR)
+    assert repair(base, Source(once, "head.yaml"), PR) == once
+
+
+def test_filling_in_links_costs_no_copy_of_the_file_for_each() -> None:
+    added = "\n".join(entry(f"k{number}", link="XXX") for number in range(4000))
+    head = Source((BASE + "\n" + added).encode(), "head.yaml")
+    result = canonicalize(Source(BASE.encode(), "base.yaml"), head, PR)
+    assert result.count(f"pull/{PR}\n".encode()) >= 4000 and b"XXX" not in result[len(BASE) :]

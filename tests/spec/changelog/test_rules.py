@@ -50,7 +50,7 @@ FAULTS: list[tuple[str, str | bytes, int, str]] = [
     ("syntax", GOOD.replace("- c\n", "- 'c\n"), FIRST_NEW + 5, "changelog-yaml"),
     ("twice", GOOD + "  pr-link: XXX\n", FIRST_NEW + 5, "changelog-duplicate-key"),
     ("no list", "a: b\n", 1, "changelog-root"),
-    ("empty", "", 1, "changelog-final-newline"),
+    ("empty", "", 0, "changelog-deleted"),
     ("other first key",
      f"{BASE}\n- pr-link: XXX\n  config-keys: [c]\n  description: [x]\n", FIRST_NEW, "changelog-entry-start"),
     ("unknown field", after("  priority: high\n"), FIRST_NEW + 4, "changelog-unknown-field"),

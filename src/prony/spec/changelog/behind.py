@@ -6,14 +6,16 @@ from dataclasses import replace
 from prony.spec.changelog.document import Document, Source, parse
 
 _BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r+\n")
 _INDENT = re.compile(rb"(?m)^[ \t]+")
 _READABLE = frozenset(f"changelog-{name}" for name in ("final-newline", "cr", "tab", "bom"))
 
 
 def straight(raw: bytes) -> bytes:
     """Return the bytes without a byte order mark, with LF line ends, the last line included."""
-    raw = raw.removeprefix(_BOM).replace(b"\r\n", b"\n")
-    return raw if raw.endswith(b"\n") or not raw else raw + b"\n"
+    while raw.startswith(_BOM):
+        raw = raw.removeprefix(_BOM)
+    return _LINE_END.sub(b"\n", raw if raw.endswith(b"\n") or not raw else raw + b"\n")
 
 
 def read_behind(source: Source, known: Document) -> Document | None:

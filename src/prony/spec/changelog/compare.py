@@ -217,6 +217,11 @@ def _raw_faults(base: Document, head: Document, additions: tuple[Entry, ...], co
         )  # fmt: skip
 
 
+def separator_after(raw: bytes) -> bytes:
+    """Return what stands between a file and an entry that is appended to it."""
+    return b"" if not raw or raw.endswith(b"\n\n") else b"\n"
+
+
 def _bytes_changed(base: Document, head: Document, rule: str, message: str) -> Finding:
     old, new = base.source.raw, head.source.raw
     at = common_prefix(old, new)
@@ -233,7 +238,7 @@ def _append_faults(base: Document, head: Document, additions: tuple[Entry, ...])
         )  # fmt: skip
         return
     first = additions[0]
-    needed = b"" if old.endswith(b"\n\n") else b"\n"
+    needed = separator_after(old)
     if new[len(old) : first.start] != needed:
         yield _separator(head, first, new[len(old) : first.start], needed)
     for _, entry in pairwise(additions):

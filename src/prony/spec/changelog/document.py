@@ -48,7 +48,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Document:
-    """A version with its entries; none when there are faults."""
+    """A version with its entries; none when there are faults, or nothing in the file."""
 
     source: Source
     entries: tuple[Entry, ...] = ()
@@ -77,6 +77,8 @@ def parse(source: Source, known: Document | None = None, *, is_change: bool = Tr
     known: another version; entries of the bytes that both begin with are taken from it instead of being read again.
     is_change: whether what known has not is judged as new, that is, for characters that only look harmless.
     """
+    if not source.raw:
+        return Document(source)  # a change log that is not there yet
     faults = tuple(_byte_faults(source))
     if known is not None and is_change and not any(item.rule == "changelog-utf8" for item in faults):
         faults += tuple(_hidden(known.source.raw, source))

@@ -15,6 +15,8 @@ class Repository:
 
     def commit(self, ref: str) -> str:
         """Return the full name of the commit that a ref names. Raises ConfigError."""
+        if not ref.strip():
+            raise ConfigError("an empty name is no commit", allowed="a branch, tag or commit", fix="name one: HEAD")
         found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         if found.returncode:
             self._require_work_tree()
@@ -53,8 +55,14 @@ class Repository:
         if self._git("rev-parse", "--git-dir").returncode:
             raise ConfigError(f"{self.folder}: not a git repository", fix="name one with --repo DIR")
 
-    def _git(self, *words: str) -> subprocess.CompletedProcess[bytes]:
+    def _git(self, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        """Run git with `given` as its standard input. Raises ConfigError where it cannot even be started."""
         try:
-            return subprocess.run(["git", "-C", str(self.folder), *words], capture_output=True, check=False)
+            return subprocess.run(
+                ["git", "-C", str(self.folder), *words], input=given, capture_output=True, check=False
+            )
         except FileNotFoundError:
             raise ConfigError("git is not installed", fix="install git, or name two files: --base, --head") from None
+        except (OSError, ValueError) as error:  # a NUL in a name, a list that is too long, no memory to fork
+            why = error.strerror if isinstance(error, OSError) else error
+            raise ConfigError(f"git {words[0]} cannot be run: {why}", fix="check the names that it was given") from None

@@ -1,7 +1,7 @@
 """Links filled in, conflicts resolved: old bytes stay, the result passes the strict rules or there is none."""
 
 from prony.base.errors import ConfigError
-from prony.spec.changelog.compare import Change, Target, compare, links_of
+from prony.spec.changelog.compare import Change, Target, compare, links_of, separator_after
 from prony.spec.changelog.document import Document, Source, parse
 from prony.spec.changelog.entry import MEND, Entry, RefusedError
 
@@ -42,9 +42,11 @@ def resolve(base: Source, ours: Source, theirs: Source, number: int | None) -> b
 
 def with_links(document: Document, edits: list[tuple[Entry, str]]) -> bytes:
     """Return a document's bytes with the links of some entries replaced. Raises ConfigError."""
-    result = document.source.raw
-    for entry, link in reversed(edits):
-        result = result[: entry.start] + _linked(document, entry, link) + result[entry.content_end :]
+    raw, pieces, done = document.source.raw, [], 0
+    for entry, link in edits:
+        pieces += [raw[done : entry.start], _linked(document, entry, link)]
+        done = entry.content_end
+    result = b"".join([*pieces, raw[done:]])
     links = {entry.start: link for entry, link in edits}
     wanted = [(entry.signature, links.get(entry.start, entry.link)) for entry in document.entries]
     _require(Source(result, document.source.file), document, wanted)
@@ -101,7 +103,7 @@ def _append(change: Change, main: Document, link: str | None) -> bytes:
     if not blocks:
         raise ConfigError(f"{main.source.file}: main has all added entries already", fix=_TAKE_MAIN)
     raw = main.source.raw
-    result = raw + (b"" if raw.endswith(b"\n\n") else b"\n") + b"\n".join(blocks)
+    result = raw + separator_after(raw) + b"\n".join(blocks)
     wanted = [(entry.signature, entry.link) for entry in main.entries]
     wanted += [(entry.signature, entry.link if link is None else link) for entry in added]
     _require(Source(result, main.source.file), main, wanted)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from prony.spec.changelog.added import cut_blocks, lines_of
 from prony.spec.changelog.behind import read_behind
 from prony.spec.changelog.behind import straight as make_straight
-from prony.spec.changelog.compare import Target, compare, links_of
+from prony.spec.changelog.compare import Target, compare, links_of, separator_after
 from prony.spec.changelog.document import Document, Source, parse
 from prony.spec.changelog.entry import Entry
 from prony.spec.changelog.merge import with_links
@@ -66,7 +66,7 @@ def _rebuilt(base: bytes, head: bytes) -> bytes | None:
             new.append(block.rstrip(b" \n") + b"\n")
     if position < len(old):
         return None
-    return base + (b"" if base.endswith(b"\n\n") or not new else b"\n") + b"\n".join(new)
+    return base + (separator_after(base) if new else b"") + b"\n".join(new)
 
 
 def _relinked(old: Document, new: Document, target: Target) -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from prony.base.errors import ConfigError
 from prony.spec.changelog.check import judge
-from prony.spec.changelog.compare import links_of
+from prony.spec.changelog.compare import links_of, separator_after
 from prony.spec.changelog.document import Source
 from prony.spec.changelog.entry import ChangelogEntry, RefusedError
 
@@ -32,8 +32,7 @@ def append_entry(source: Source, new: NewEntry) -> bytes:
     """Return the file with one entry more. Raises ConfigError when the file is broken or the entry cannot be."""
     links = links_of(source.raw)
     link = links.placeholder if new.number is None else links.of(new.number)
-    separator = b"" if source.raw.endswith(b"\n\n") else b"\n"
-    result = source.raw + separator + _block(new, link)
+    result = source.raw + separator_after(source.raw) + _block(new, link)
     change, findings = judge(source, Source(result, source.file), "any", links)
     if findings or change is None:
         raise RefusedError(findings[0])
