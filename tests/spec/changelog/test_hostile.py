@@ -67,7 +67,7 @@ def test_a_list_of_no_entries_is_refused_by_every_command(
     assert "log.yaml:1" in capsys.readouterr().err and path.read_text() == text
 
 
-HIDDEN = [("\x85", "line-break"), ("\u2028", "line-break"), ("\u2029", "line-break"), ("\ufeff", "bom-inside")]
+HIDDEN = [("\x85", "line-break"), ("\u2028", "line-break"), ("\u2029", "line-break")]
 
 
 @pytest.mark.parametrize(("char", "rule"), HIDDEN)

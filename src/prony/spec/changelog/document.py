@@ -25,7 +25,6 @@ _HIDDEN = (
     ("\x85", "line-break", "which YAML takes for the end of a line"),
     ("\u2028", "line-break", "which YAML takes for the end of a line"),
     ("\u2029", "line-break", "which YAML takes for the end of a line"),
-    ("\ufeff", "bom-inside", "a byte order mark, which nobody sees"),
 )
 _BLANK = b" \t\r\n"
 
