@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from prony.base.errors import LaunchError
-from prony.load.prompts import build_workload
 from prony.load.request import Target
+from prony.load.workload import prepare
 from prony.spec.load import LoadPlan
 from tests.load.conftest import Answer, FaultyServer
 
@@ -20,7 +20,7 @@ def body_of(payload: bytes) -> dict[str, object]:
 
 
 def prompts_of(target: Target, plan: LoadPlan = PLAN) -> tuple[list[object], list[object]]:
-    work = build_workload(target, plan)
+    work = prepare(target, plan)
     return tuple([body_of(x.payload)["prompt"] for x in part] for part in (work.warmups, work.measured))  # type: ignore[return-value]
 
 
@@ -37,7 +37,7 @@ def test_the_same_seed_gives_the_same_requests_and_another_seed_others() -> None
 
 
 def test_a_request_asks_for_exactly_the_planned_tokens_and_its_usage() -> None:
-    work = build_workload(Target(url="http://127.0.0.1:1/base/", model="m"), PLAN)
+    work = prepare(Target(url="http://127.0.0.1:1/base/", model="m"), PLAN)
     first = work.measured[0]
     head = first.payload.partition(b"\r\n\r\n")[0]
     assert head.startswith(b"POST /base/v1/completions HTTP/1.1\r\nHost: 127.0.0.1:1\r\n")
@@ -52,21 +52,23 @@ def test_a_request_asks_for_exactly_the_planned_tokens_and_its_usage() -> None:
 def test_more_prompts_than_there_can_be_is_an_error_not_a_repeat() -> None:
     plan = LoadPlan(isl=1, osl=4, concurrency=1, requests=5000)
     with pytest.raises(LaunchError, match="no further prompt of 1 tokens"):
-        build_workload(Target(url="http://127.0.0.1:1", model="m"), plan)
+        prepare(Target(url="http://127.0.0.1:1", model="m"), plan)
 
 
 def test_the_api_key_comes_from_the_named_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     target = Target(url="http://127.0.0.1:1", model="m", api_key_env="PRONY_TEST_KEY")
     with pytest.raises(LaunchError, match="PRONY_TEST_KEY"):
-        build_workload(target, PLAN)
+        prepare(target, PLAN)
     monkeypatch.setenv("PRONY_TEST_KEY", "sk-1")
-    assert b"\r\nAuthorization: Bearer sk-1\r\n" in build_workload(target, PLAN).measured[0].payload
+    assert b"\r\nAuthorization: Bearer sk-1\r\n" in prepare(target, PLAN).measured[0].payload
 
 
-@pytest.mark.parametrize("url", ["https://host:1", "host:1", "http://", "http://h:99999", "http://h:0"])
+@pytest.mark.parametrize(
+    "url", ["ftp://host:1", "host:1", "http://h:1/?q", "http://h h:1", "http://", "http://h:99999", "http://h:0"]
+)
 def test_a_url_that_cannot_be_loaded_is_told(url: str) -> None:
     with pytest.raises(LaunchError, match="not an address"):
-        build_workload(Target(url=url, model="m"), PLAN)
+        prepare(Target(url=url, model="m"), PLAN)
 
 
 def vllm_tokenizer(connection: socket.socket, ordinal: int, request: bytes) -> None:
@@ -82,7 +84,7 @@ def vllm_tokenizer(connection: socket.socket, ordinal: int, request: bytes) -> N
 
 def test_a_vllm_server_gets_token_ids_of_exact_length(serve: Callable[[Answer], FaultyServer]) -> None:
     server = serve(lambda connection, ordinal: vllm_tokenizer(connection, ordinal, server.requests[ordinal]))
-    work = build_workload(Target(url=server.url, model="m", tokenizer="vllm"), PLAN)
+    work = prepare(Target(url=server.url, model="m", tokenizer="vllm"), PLAN)
     assert work.lengths == "token-ids"
     for exchange in work.measured:
         prompt = body_of(exchange.payload)["prompt"]
@@ -97,7 +99,7 @@ def test_a_vllm_server_gets_token_ids_of_exact_length(serve: Callable[[Answer], 
 def test_a_chat_message_leaves_room_for_the_template(serve: Callable[[Answer], FaultyServer]) -> None:
     server = serve(lambda connection, ordinal: vllm_tokenizer(connection, ordinal, server.requests[ordinal]))
     plan = PLAN.model_copy(update={"endpoint": "chat", "isl": 20})
-    work = build_workload(Target(url=server.url, model="m", tokenizer="vllm"), plan)
+    work = prepare(Target(url=server.url, model="m", tokenizer="vllm"), plan)
     assert work.lengths == "server-tokenizer"
     for exchange in work.measured:
         (message,) = body_of(exchange.payload)["messages"]  # type: ignore[misc]
@@ -108,7 +110,7 @@ def test_a_prompt_shorter_than_the_chat_template_is_refused(serve: Callable[[Ans
     server = serve(lambda connection, ordinal: vllm_tokenizer(connection, ordinal, server.requests[ordinal]))
     plan = PLAN.model_copy(update={"endpoint": "chat", "isl": 7, "range_ratio": 1.0})
     with pytest.raises(LaunchError, match="the chat template alone takes 7 tokens"):
-        build_workload(Target(url=server.url, model="m", tokenizer="vllm"), plan)
+        prepare(Target(url=server.url, model="m", tokenizer="vllm"), plan)
 
 
 @pytest.mark.parametrize(
@@ -119,4 +121,4 @@ def test_a_server_without_the_tokenizer_endpoint_is_told(
 ) -> None:
     server = serve(lambda connection, ordinal: connection.sendall(answer))
     with pytest.raises(LaunchError, match="/tokenize: the server's tokenizer failed"):
-        build_workload(Target(url=server.url, model="m", tokenizer="llamacpp"), PLAN)
+        prepare(Target(url=server.url, model="m", tokenizer="llamacpp"), PLAN)

@@ -25,13 +25,14 @@ UNSTATED = Usage()
 
 
 class Chunk(NamedTuple):
-    """One event: its kind, the usage it states, whether it ends the generation, the server's error text."""
+    """One event: its kind, the usage it states, whether it ends the generation, the server's error text, its text."""
 
     kind: Kind
     usage: Usage | None = None
     finished: bool = False
     has_choice: bool = False
     error: str = ""
+    text: str = ""
 
 
 def parse_chunk(data: bytes) -> Chunk:
@@ -52,9 +53,9 @@ def parse_chunk(data: bytes) -> Chunk:
     usage = _usage(value.get("usage"))
     if not choices and usage is None and "choices" not in value:
         raise ChunkError(f"neither choices nor usage nor error: {data[:80]!r}")
-    kind = _kind(choices[0]) if choices else None
+    kind, text = _kind(choices[0]) if choices else (None, "")
     finished = any(choice.get("finish_reason") is not None for choice in choices)
-    return Chunk(kind or (Kind.USAGE if usage else Kind.ROLE), usage, finished, bool(choices))
+    return Chunk(kind or (Kind.USAGE if usage else Kind.ROLE), usage, finished, bool(choices), text=text)
 
 
 def error_text(body: bytes) -> str | None:
@@ -66,14 +67,16 @@ def error_text(body: bytes) -> str | None:
     return _error_text(value["error"]) if isinstance(value, dict) and value.get("error") else None
 
 
-def _kind(choice: dict[str, Any]) -> Kind | None:
-    delta = choice.get("delta")
+def _kind(choice: dict[str, Any]) -> tuple[Kind | None, str]:
+    """Return what a choice carries, and its text: of a stream in `delta` or `text`, of a whole answer in `message`."""
+    delta = choice.get("delta", choice.get("message"))
     delta = delta if isinstance(delta, dict) else {}
-    if choice.get("text") or delta.get("content"):
-        return Kind.CONTENT
+    content = choice.get("text") or delta.get("content")
+    if content:
+        return Kind.CONTENT, content if isinstance(content, str) else ""
     if delta.get("reasoning_content") or delta.get("reasoning"):
-        return Kind.REASONING
-    return Kind.TOOL if delta.get("tool_calls") else None
+        return Kind.REASONING, ""
+    return (Kind.TOOL if delta.get("tool_calls") else None), ""
 
 
 def _error_text(error: Any) -> str:

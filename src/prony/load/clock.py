@@ -1,6 +1,7 @@
 """Receive stamps: the kernel's own, mapped to the monotonic axis."""
 
 import struct
+from collections.abc import Callable
 from time import monotonic_ns, time_ns
 
 SO_TIMESTAMPNS = 35  # Linux; the socket module does not name it
@@ -8,26 +9,32 @@ ANCILLARY_BYTES = 64
 _TIMESPEC = struct.Struct("@ll")
 _STEP_NS = 200_000
 
+Ancillary = list[tuple[int, int, bytes]]
+
 
 class StampClock:
     """Maps CLOCK_REALTIME stamps of received segments to CLOCK_MONOTONIC nanoseconds.
 
     Both clocks are slewed alike, so the offset only moves when somebody sets the wall clock; it is sampled again
-    while measuring, and a step is counted.
+    while measuring, and a step is counted. `before_step` is called while the old offset still holds, for what was
+    stamped under it.
     """
 
-    __slots__ = ("kernel_reads", "offset_ns", "steps", "user_reads")
+    __slots__ = ("_sample", "before_step", "kernel_reads", "offset_ns", "steps", "user_reads")
 
-    def __init__(self) -> None:
-        self.offset_ns = _sample_offset()
+    def __init__(self, sample: Callable[[], int] | None = None) -> None:
+        self._sample = sample or _sample_offset
+        self.offset_ns = self._sample()
+        self.before_step: Callable[[], None] = _nothing
         self.kernel_reads = 0
         self.user_reads = 0
         self.steps = 0
 
     def resample(self) -> None:
         """Follow the wall clock."""
-        offset = _sample_offset()
+        offset = self._sample()
         if abs(offset - self.offset_ns) > _STEP_NS:
+            self.before_step()
             self.steps += 1
         self.offset_ns = offset
 
@@ -35,8 +42,8 @@ class StampClock:
         """Forget what was counted."""
         self.kernel_reads = self.user_reads = self.steps = 0
 
-    def stamp(self, ancillary: list[tuple[int, int, bytes]]) -> int:
-        """Return when a read's last segment arrived; without a kernel stamp, now."""
+    def stamp(self, ancillary: Ancillary) -> int:
+        """Return when a read's last segment arrived, by the kernel's stamp; without one, now."""
         if ancillary and len(ancillary[0][2]) == _TIMESPEC.size:
             seconds, nanos = _TIMESPEC.unpack(ancillary[0][2])
             self.kernel_reads += 1
@@ -44,6 +51,10 @@ class StampClock:
             return stamp
         self.user_reads += 1
         return monotonic_ns()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _sample_offset() -> int:

@@ -1,33 +1,24 @@
-"""One request and all that came back for it, undecoded."""
+"""One request, and its answer as far as it has come."""
 
-from prony.load.http import Response
+from prony.load.answer import Answer
 from prony.measure.eventlog import NEVER, Fault
 
 
 class Exchange:
     """Mutable record of the hot loop. Instants are CLOCK_MONOTONIC ns, -1 never.
 
-    fault: what the transport met (OK when the response was complete); the stream's own faults are found at decoding.
-    closed: the server closed the connection before the response was complete.
+    fault: what the transport met (OK when the answer was complete), after `settle` also what the stream itself says.
+    closed: the server closed the connection before the answer was complete. resent: the connection had died idle.
     """
 
     __slots__ = (
-        "closed",
-        "connection",
-        "end",
-        "fault",
-        "index",
-        "input_planned",
-        "message",
-        "output_planned",
-        "payload",
-        "resent",
-        "response",
-        "scheduled",
-        "sent",
+        "answer", "closed", "connection", "end", "fault", "index", "input_planned", "message", "output_planned",
+        "payload", "resent", "scheduled", "sent",
     )  # fmt: skip
 
-    def __init__(self, index: int, payload: bytes, input_planned: int, output_planned: int) -> None:
+    def __init__(
+        self, index: int, payload: bytes, input_planned: int, output_planned: int, *, keep_text: bool = False
+    ) -> None:
         self.index = index
         self.payload = payload
         self.input_planned = input_planned
@@ -40,9 +31,4 @@ class Exchange:
         self.message = ""
         self.closed = False
         self.resent = False
-        self.response = Response()
-
-    @property
-    def answered(self) -> bool:
-        """The server's answer was complete and had status 200, as far as the transport can tell."""
-        return self.fault is Fault.OK and self.response.status == 200
+        self.answer = Answer(keep_text=keep_text)

@@ -1,23 +1,29 @@
-"""One HTTP/1.1 response as it arrives: exact framing, body pieces kept with the stamp of their read."""
+"""One HTTP/1.1 response as it arrives: exact framing, body pieces with the stamp of their read."""
+
+import re
 
 HEAD_LIMIT_BYTES = 64 * 1024
 BODY_LIMIT_BYTES = 64 * 1024 * 1024
 _LINE_LIMIT_BYTES = 4096
 _MAGIC = b"HTTP/1."
+_CHUNKED_HEAD = re.compile(
+    rb"HTTP/1\.1 200 [^\r]*\r\n(?:[^\r\n]+\r\n)*?(?i:transfer-encoding: *chunked)\r\n(?:[^\r\n]+\r\n)*\r\n"
+)
 
 
 class ProtocolError(Exception):
-    """The bytes are not an HTTP/1.1 response, or it has no end."""
+    """The bytes are not an HTTP/1.1 response that was asked for, or it has no end."""
 
 
 class Response:
-    """Records one response in the hot loop: finds its end, and keeps (stamp, body piece) pairs undecoded.
+    """Finds the end of one response and the pieces of its body.
 
-    headers_at: ns of the read that completed the head, or -1. A piece never spans two reads.
+    headers_at: ns of the read that completed the head, or -1. stamps, parts: body pieces that nobody has drained yet, a
+    piece never spans two reads. retry_after_s: what the server asked for, or None.
     """
 
     __slots__ = (
-        "_carry", "_chunk_end", "_feed_body", "_left", "_trailer", "headers_at", "keep_alive", "parts", "reads",
+        "_carry", "_chunk_end", "_feed_body", "_left", "_trailer", "headers_at", "keep_alive", "parts", "retry_after_s",
         "size", "stamps", "status",
     )  # fmt: skip
 
@@ -25,7 +31,7 @@ class Response:
         self.status = 0
         self.headers_at = -1
         self.keep_alive = True
-        self.reads = 0
+        self.retry_after_s: float | None = None
         self.size = 0
         self.stamps: list[int] = []
         self.parts: list[bytes] = []
@@ -37,13 +43,32 @@ class Response:
 
     def feed(self, stamp: int, data: bytes) -> bool:
         """Take one read; return whether the response is complete. Raises ProtocolError."""
-        self.reads += 1
         return self._feed_body(stamp, data)
+
+    def drain(self) -> tuple[list[int], list[bytes]]:
+        """Hand over the pieces so far."""
+        pieces = self.stamps, self.parts
+        self.stamps, self.parts = [], []
+        return pieces
 
     @property
     def ends_by_close(self) -> bool:
         """The end of the connection is the proper end of this response."""
         return self._feed_body == self._until_close
+
+    @property
+    def chunked(self) -> bool:
+        """The end of this response is a last chunk, so it ends with an empty line."""
+        return self._feed_body == self._chunked
+
+    @property
+    def between_chunks(self) -> bool:
+        """The next byte begins a chunk."""
+        return self.chunked and not (self._left or self._carry or self._chunk_end or self._trailer)
+
+    def whole_chunk(self, size: int) -> None:
+        """Count a chunk that was recognised without being fed. Raises ProtocolError."""
+        self._count(size)
 
     def _head(self, stamp: int, data: bytes) -> bool:
         head = self._carry + data
@@ -65,6 +90,10 @@ class Response:
 
     def _start_body(self, fields: dict[bytes, bytes], stamp: int, rest: bytes) -> bool:
         self.keep_alive = b"close" not in fields.get(b"connection", b"").lower()
+        self.retry_after_s = _seconds(fields.get(b"retry-after"))
+        coding = fields.get(b"content-encoding", b"identity").lower()
+        if coding != b"identity":
+            raise ProtocolError(f"the answer is compressed ({coding[:40].decode('latin-1')}), which was not asked")
         if self.status in (204, 304):
             return True
         if b"chunked" in fields.get(b"transfer-encoding", b"").lower():
@@ -79,10 +108,13 @@ class Response:
             self._feed_body = self._until_close
         return self._feed_body(stamp, rest) if rest else False
 
-    def _keep(self, stamp: int, piece: bytes) -> None:
-        self.size += len(piece)
+    def _count(self, size: int) -> None:
+        self.size += size
         if self.size > BODY_LIMIT_BYTES:
             raise ProtocolError(f"answer longer than {BODY_LIMIT_BYTES} bytes without an end")
+
+    def _keep(self, stamp: int, piece: bytes) -> None:
+        self._count(len(piece))
         self.stamps.append(stamp)
         self.parts.append(piece)
 
@@ -138,6 +170,11 @@ class Response:
         return False
 
 
+def in_chunks(beginning: bytes) -> bool:
+    """Say whether the first read of a response holds a whole head that announces chunks."""
+    return _CHUNKED_HEAD.match(beginning) is not None
+
+
 def _parse_head(head: bytes) -> tuple[int, dict[bytes, bytes]]:
     first, *lines = head.split(b"\r\n")
     words = first.split(b" ", 2)
@@ -156,3 +193,8 @@ def _parse_int(text: bytes, base: int) -> int:
         return int(word, base)
     except ValueError:
         raise ProtocolError(f"not a number in the response framing: {text[:40]!r}") from None
+
+
+def _seconds(text: bytes | None) -> float | None:
+    """Read a Retry-After in seconds; one that is a date asks for a time that only its own clock knows."""
+    return float(text) if text and text.isdigit() and len(text) < 10 else None

@@ -10,20 +10,26 @@ from prony.spec.load import LoadPlan
 PREFIX = "prony: "
 """Begins the client's last message on stderr, when it could not measure."""
 
-Tokenizer = Literal["llamacpp", "vllm", "none"]
+MAX_WORKERS = 256
+
+Tokenizer = Literal["llamacpp", "vllm", "ids", "none"]
 
 
 class Target(Frozen):
     """A server to load.
 
-    url: `http://HOST:PORT[/PREFIX]`, the prefix goes before `/v1/…`. tokenizer: whose tokenizer endpoints it offers.
-    api_key_env: name of the environment variable that holds the key.
+    url: `http(s)://HOST:PORT[/PREFIX]`, the prefix goes before `/v1/…`. tokenizer: whose tokenizer endpoints it
+    offers; `ids`: none, token ids that every usual vocabulary has are sent unasked; `none`: none, words are sent.
+    api_key_env: name of the environment variable that holds the key. ca_file: PEM with the authorities that may have
+    signed the server's certificate, instead of the system's. insecure: take any certificate.
     """
 
     url: str
     model: str
     tokenizer: Tokenizer = "none"
     api_key_env: str | None = None
+    ca_file: str | None = None
+    insecure: bool = False
 
 
 class Watch(Frozen):
@@ -37,7 +43,10 @@ class Watch(Frozen):
 
 
 class LoadRequest(Frozen):
-    """One load to run, and the files to leave behind: the event log and the live progress."""
+    """One load to run, and the files to leave behind: the event log and the live progress.
+
+    workers: processes of the client, each with its share of the slots and requests.
+    """
 
     schema_version: Literal["prony.load-request/1"] = "prony.load-request/1"
     target: Target
@@ -45,3 +54,4 @@ class LoadRequest(Frozen):
     events_file: str
     progress_file: str
     watch: Watch | None = None
+    workers: int = Field(default=1, gt=0, le=MAX_WORKERS)

@@ -1,26 +1,25 @@
-"""One load from plan to event log: prompts, connections, warm-up, measured phase, decoding."""
+"""One load from plan to event log: prompts, connections, warm-up, measured phase."""
 
-import asyncio
-import resource
-import signal
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-import numpy as np
-
-from prony.base.errors import LaunchError
-from prony.load.address import resolve_address
-from prony.load.client import Client
-from prony.load.decode import Stream, build_log, decode
-from prony.load.exchange import Exchange
+from prony.load.address import Address, resolve_address
+from prony.load.interrupts import Interrupts
+from prony.load.part import Part, Setting, merge
 from prony.load.progress import Progress
-from prony.load.prompts import Lengths, Workload, build_workload
+from prony.load.reporter import Reporter
 from prony.load.request import Target, Watch
-from prony.load.ticker import Report, Ticker
+from prony.load.shard import Shard
 from prony.load.watch import Watcher
-from prony.measure.eventlog import NEVER, ClientFacts, EventLog, Fault
+from prony.load.workload import Workload, prepare
+from prony.measure.eventlog import EventLog
+from prony.spec.arrival import ClosedLoop
 from prony.spec.load import LoadPlan
+
+Show = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
@@ -35,104 +34,83 @@ class Recording:
     stopped: bool
 
 
-async def run_load(target: Target, plan: LoadPlan, report: Report, watch: Watch | None = None) -> Recording:
-    """Run a plan against a target; SIGINT and SIGTERM end it early. Raises LaunchError when nothing can be measured.
+@dataclass(frozen=True)
+class Load:
+    """A load that is ready to run."""
 
-    watch: what to look at beside the load, if anything.
+    target: Target
+    plan: LoadPlan
+    address: Address
+    workload: Workload
+
+    def setting(self, origin_ns: int, started_unix_s: float) -> Setting:
+        """Return what all workers share."""
+        return Setting(
+            concurrency=self.plan.concurrency,
+            arrival_open=not isinstance(self.plan.arrival, ClosedLoop),
+            streamed=self.plan.stream,
+            prompt_lengths=self.workload.lengths,
+            started_unix_s=started_unix_s,
+            start_s=max(0.0, origin_ns / 1e9 - _process_start_s()),
+            dns_s=self.address.dns_s,
+            tls=self.address.tls,
+        )
+
+
+def run_load(
+    target: Target,
+    plan: LoadPlan,
+    show: Show,
+    watch: Watch | None = None,
+    workers: int = 1,
+    interrupts: Interrupts | None = None,
+) -> Recording:
+    """Run a plan against a target. Raises LaunchError when nothing can be measured.
+
+    watch: what to look at beside the load, if anything. interrupts: an interrupt ends the load early, and what was
+    measured until then is kept; to be entered by the caller, who so protects also what follows.
     """
-    report(Progress(phase="starting", requests_total=plan.requests))
+    show(Progress(phase="starting", requests_total=plan.requests))
     address = resolve_address(target.url)
-    workload = build_workload(target, plan)
-    client = Client(address, plan.concurrency, plan.request_timeout_s)
-    ticker = Ticker(client, report)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, client.stop)
-    try:
-        await client.open()
-        return await _phases(client, ticker, workload, report, Watcher(watch))
-    finally:
-        client.close()
-        ticker.close()
+    load = Load(target, plan, address, prepare(target, plan))
+    workers = min(workers, plan.concurrency)
+    if workers > 1:
+        from prony.load.fleet import run_fleet
+
+        return run_fleet(load, show, Watcher(watch), workers, interrupts)
+    return _run_alone(load, show, Watcher(watch), interrupts)
 
 
-async def _phases(client: Client, ticker: Ticker, workload: Workload, report: Report, watcher: Watcher) -> Recording:
-    total = len(workload.measured)
-    ticker.start(Progress(phase="warming", requests_total=total))
-    await client.run(workload.warmups)
-    ticker.stop()
-    _require_welcome(client, workload.warmups)
-    if client.stopped:
-        return Recording(None, client.origin_ns, True)
-    watcher.begin()
-    ticker.start(Progress(phase="measuring", requests_total=total))
-    started_unix_s = time.time()
-    await client.run(workload.measured)
-    watcher.end()
-    ticker.close()
-    client.close()
-    end = Progress(
-        phase="finishing",
-        requests_total=total,
-        requests_done=client.done,
-        requests_failed=client.failed,
-        output_tokens=client.output_tokens,
-        elapsed_s=(time.monotonic_ns() - client.origin_ns) / 1e9,
-    )
-    report(end)
-    streams = [decode(exchange) for exchange in workload.measured]
-    facts = _facts(client, ticker.lags_ns, workload.measured, streams, workload.lengths, started_unix_s)
-    log = build_log(workload.measured, streams, client.origin_ns, len(client.lanes), facts)
-    log = replace(log, disturbance=watcher.disturbance, engine=watcher.engine)
+def _run_alone(load: Load, show: Show, watcher: Watcher, interrupts: Interrupts | None) -> Recording:
+    with Reporter(show) as reporter:
+        shard = Shard(load.target, load.plan, load.address, load.workload, reporter.put, interrupts=interrupts)
+        client = shard.client
+        try:
+            shard.open()
+            shard.warm()
+            if client.stopped:
+                return Recording(None, 0, True)
+            watcher.begin()
+            started_unix_s = time.time()
+            shard.measure()
+            watcher.end()
+        finally:
+            shard.close()
+        reporter.put(shard.ticker.progress().model_copy(update={"phase": "finishing"}))
+        log = assemble([shard.part()], load.setting(client.origin_ns, started_unix_s), watcher)
     return Recording(log, client.origin_ns, client.stopped)
 
 
-def _require_welcome(client: Client, warmups: Sequence[Exchange]) -> None:
-    """Raise LaunchError when the server refuses what is asked (every warm-up got a 4xx) or is gone."""
-    if not warmups or client.stopped:
-        return
-    if all(400 <= exchange.response.status < 500 for exchange in warmups):
-        refusal = decode(warmups[0]).message
-        raise LaunchError(
-            f"{client.connections.address.text}: the server refuses the request: {refusal}",
-            fix="check model name, endpoint, lengths and API key against what the server accepts",
-        )
-    if all(exchange.fault in (Fault.CONNECT, Fault.CANCELLED) for exchange in warmups):
-        raise LaunchError(
-            f"the server went away during warm-up: {warmups[0].message}", fix="see the server's log for why it ended"
-        )
+def assemble(parts: list[Part], setting: Setting, watcher: Watcher) -> EventLog:
+    """Return the log of all workers with what was seen beside them."""
+    return replace(merge(parts, setting), disturbance=watcher.disturbance, engine=watcher.engine)
 
 
-def _facts(
-    client: Client,
-    lags_ns: Sequence[int],
-    exchanges: Sequence[Exchange],
-    streams: Sequence[Stream],
-    lengths: Lengths,
-    started_unix_s: float,
-) -> ClientFacts:
-    clock, connections = client.clock, client.connections
-    waits_ns = [x.sent - x.scheduled for x in exchanges if x.sent != NEVER]
-    reads = clock.kernel_reads + clock.user_reads
-    details = []
-    if clock.user_reads:
-        details.append(f"{clock.user_reads} of {reads} reads had no kernel stamp")
-    return ClientFacts(
-        clock="kernel" if clock.kernel_reads * 100 >= reads * 99 and reads else "user",
-        loop_lag_p99_s=_p99_s(lags_ns),
-        send_lag_p99_s=_p99_s(waits_ns),
-        merged_reads=sum(stream.merged for stream in streams),
-        reads=reads,
-        cpu_s=client.cpu_s,
-        peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        connections=connections.opened,
-        connect_mean_s=connections.connect_ns / 1e9 / max(1, connections.opened),
-        started_unix_s=started_unix_s,
-        prompt_lengths=lengths,
-        clock_steps=clock.steps,
-        detail="; ".join(details),
-    )
-
-
-def _p99_s(values_ns: Sequence[int]) -> float:
-    return float(np.percentile(np.asarray(values_ns, dtype=np.float64), 99)) / 1e9 if values_ns else 0.0
+def _process_start_s() -> float:
+    """Return when this process was started, in s of CLOCK_MONOTONIC (Linux counts both from boot, suspends apart)."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return time.monotonic()
+    boot_s = ticks / os.sysconf("SC_CLK_TCK")
+    return boot_s - (time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic())

@@ -1,72 +1,79 @@
 """The client's periodic timer: how late the loop is, where the wall clock is, how far the load has come."""
 
-import asyncio
+from array import array
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from time import monotonic_ns
 
 from prony.load.client import Client
 from prony.load.progress import Progress
+from prony.load.reactor import Timer
 
 TICK_NS = 10_000_000
+_ADAPT_NS = 200_000_000
 _REPORT_NS = 500_000_000
 
 Report = Callable[[Progress], None]
 
 
 class Ticker:
-    """Runs while a phase runs; lags_ns holds how late each tick was.
-
-    Reports are handed to a thread, one at a time, so that a slow disk never holds the loop.
-    """
+    """Runs while a phase runs; lags_ns holds how late each tick was. `report` must not block."""
 
     def __init__(self, client: Client, report: Report) -> None:
-        self.lags_ns: list[int] = []
+        self.lags_ns = array("q")
         self._client = client
         self._report = report
-        self._thread = ThreadPoolExecutor(1, "progress")
-        self._reporting: Future[None] | None = None
-        self._loop = asyncio.get_running_loop()
-        self._handle: asyncio.TimerHandle | None = None
-        self._due = self._report_due = 0
+        self._timer: Timer | None = None
+        self._due = self._report_due = self._adapt_due = self._reads = 0
         self._template = Progress(phase="starting")
 
     def start(self, progress: Progress) -> None:
         """Begin to tick for a phase; `progress` is what its reports start from."""
         self._template = progress
-        self.lags_ns = []
-        self._report_due = 0
-        self._schedule(monotonic_ns())
+        self.lags_ns = array("q")
+        self._report_due = self._reads = 0
+        now = monotonic_ns()
+        self._adapt_due = now + _ADAPT_NS
+        self._schedule(now)
 
     def stop(self) -> None:
-        """Tick no more."""
-        if self._handle is not None:
-            self._handle.cancel()
+        """Tick no more, and look at every socket at once again."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._client.wire.reactor.sweep_ns = 0
 
-    def close(self) -> None:
-        """Stop and wait for the last report."""
-        self.stop()
-        self._thread.shutdown()
+    def progress(self) -> Progress:
+        """Return how far the running phase has come."""
+        client, tally = self._client, self._client.tally
+        counts = {
+            "requests_done": tally.done,
+            "requests_failed": tally.failed,
+            "in_flight": client.in_flight,
+            "output_tokens": tally.output_tokens,
+            "elapsed_s": max(0.0, (monotonic_ns() - client.origin_ns) / 1e9),
+            "ttft_p50_s": tally.ttft_s(0.5),
+            "ttft_p99_s": tally.ttft_s(0.99),
+        }
+        return self._template.model_copy(update=counts)
 
     def _schedule(self, now: int) -> None:
         self._due = now + TICK_NS
-        self._handle = self._loop.call_later(TICK_NS / 1e9, self._tick)
+        self._timer = self._client.wire.reactor.call_at(self._due, self._tick)
 
     def _tick(self) -> None:
         now = monotonic_ns()
         self.lags_ns.append(max(0, now - self._due))
-        self._client.clock.resample()
-        if now >= self._report_due and (self._reporting is None or self._reporting.done()):
+        self._client.wire.clock.resample()
+        self._client.wire.expire()
+        if now >= self._adapt_due:
+            self._adapt(now)
+        if now >= self._report_due:
             self._report_due = now + _REPORT_NS
-            self._reporting = self._thread.submit(self._report, self._progress(now))
+            self._report(self.progress())
         self._schedule(now)
 
-    def _progress(self, now: int) -> Progress:
-        client = self._client
-        counts = {
-            "requests_done": client.done,
-            "requests_failed": client.failed,
-            "output_tokens": client.output_tokens,
-            "elapsed_s": (now - client.origin_ns) / 1e9,
-        }
-        return self._template.model_copy(update=counts)
+    def _adapt(self, now: int) -> None:
+        clock = self._client.wire.clock
+        reads = clock.kernel_reads + clock.user_reads
+        self._client.adapt(reads - self._reads, (now - self._adapt_due + _ADAPT_NS) / 1e9)
+        self._reads, self._adapt_due = reads, now + _ADAPT_NS
+        self._client.decode_soon()

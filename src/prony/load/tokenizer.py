@@ -7,6 +7,8 @@ import orjson
 
 from prony.base.errors import LaunchError
 from prony.load.address import split_url
+from prony.load.ask import connection_to
+from prony.load.auth import auth_headers
 from prony.load.request import Target
 
 _TIMEOUT_S = 60.0
@@ -18,12 +20,11 @@ class ServerTokenizer:
     Every method raises LaunchError when the endpoint fails.
     """
 
-    def __init__(self, target: Target, headers: dict[str, str]) -> None:
-        parts = split_url(target.url)
+    def __init__(self, target: Target) -> None:
         self._target = target
-        self._prefix = parts.path.rstrip("/")
-        self._headers = {"Content-Type": "application/json", **headers}
-        self._http = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=_TIMEOUT_S)
+        self._prefix = split_url(target.url).path.rstrip("/")
+        self._headers = {"Content-Type": "application/json", **auth_headers(target)}
+        self._http = connection_to(target, _TIMEOUT_S)
 
     def ids(self, text: str) -> list[int]:
         """Return the token ids of a text, without begin-of-sequence."""

@@ -3,7 +3,6 @@
 Exit codes: 0 measured (the log tells which requests failed), 3 nothing could be measured, 130 interrupted.
 """
 
-import asyncio
 import contextlib
 import signal
 import sys
@@ -12,10 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-import uvloop
-
 from prony.base.errors import LaunchError, PronyError
 from prony.base.model import read_model
+from prony.load.interrupts import Interrupts
 from prony.load.progress import Progress, write_progress
 from prony.load.request import PREFIX, LoadRequest
 from prony.load.run import run_load
@@ -43,12 +41,12 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        fault = _own_fault(error, file.parent / "logs" / "client-fault.log")
+        fault = own_fault(error, file.parent / "logs" / "client-fault.log")
     sys.stderr.write(f"{PREFIX}{fault}\n")
     return LaunchError.exit_code
 
 
-def _own_fault(error: Exception, log: Path) -> LaunchError:
+def own_fault(error: Exception, log: Path) -> LaunchError:
     """Keep the traceback of a fault of Prony's own in a file, and say so."""
     with contextlib.suppress(OSError):
         log.parent.mkdir(exist_ok=True)
@@ -64,12 +62,12 @@ def _run(file: Path) -> int:
     request = read_model(file, LoadRequest)
     progress_file = Path(request.progress_file)
 
-    def report(progress: Progress) -> None:
+    def show(progress: Progress) -> None:
         write_progress(progress_file, progress)
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        recording = runner.run(run_load(request.target, request.load, report, request.watch))
-        if recording.log is not None:  # inside the runner: its signal handlers still hold, so the log is written whole
+    with Interrupts() as interrupts:
+        recording = run_load(request.target, request.load, show, request.watch, request.workers, interrupts)
+        if recording.log is not None:  # the signals are still only noted here, so the log is written whole
             write_log(Path(request.events_file), recording.log)
     return INTERRUPTED if recording.stopped else 0
 

@@ -6,6 +6,7 @@ All instants are int64 nanoseconds on one monotonic axis whose zero is the start
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +90,8 @@ class Events:
 class EventLog:
     """All of one load: asked concurrency, the client's facts, requests and events, messages of failed requests.
 
+    arrival: `closed` (a request follows an end; scheduled is when its slot was free) or `open` (scheduled is when it
+    was due, whatever the server did). streamed: False when whole answers were asked, which have no first token.
     disturbance, engine: what else the machine did, and what the engine's counters say, in the measured phase.
     """
 
@@ -99,6 +102,8 @@ class EventLog:
     messages: tuple[tuple[int, str], ...] = ()
     disturbance: Disturbance | None = None
     engine: EngineFacts | None = None
+    arrival: Literal["closed", "open"] = "closed"
+    streamed: bool = True
 
 
 def column_names(kind: type[Requests] | type[Events]) -> tuple[str, ...]:

@@ -11,7 +11,9 @@ class ClientFacts(Frozen):
     """What the client says of itself, so that nobody has to trust it.
 
     clock: `kernel` (SO_TIMESTAMPNS receive stamps) or `user`. Lags and CPU in seconds. clock_steps: how often the
-    machine's wall clock was set while measuring.
+    machine's wall clock was set while measuring. cpu_s: of all workers in the measured phase; cpu_share: of its core,
+    of the busiest worker; total_cpu_s: since its start, of all workers. dns_s: of the one look-up; connect_mean_s,
+    tls_mean_s: per connection. start_s: from the start of the process to the first request of all.
     """
 
     clock: Literal["kernel", "user"]
@@ -26,6 +28,12 @@ class ClientFacts(Frozen):
     started_unix_s: float
     prompt_lengths: Literal["token-ids", "server-tokenizer", "approximate"]
     clock_steps: int = 0
+    workers: int = Field(default=1, gt=0)
+    cpu_share: float | None = Field(default=None, ge=0)
+    total_cpu_s: float | None = Field(default=None, ge=0)
+    dns_s: float | None = Field(default=None, ge=0)
+    tls_mean_s: float | None = Field(default=None, ge=0)
+    start_s: float | None = Field(default=None, ge=0)
     detail: str = ""
 
 

@@ -31,6 +31,8 @@ class _Header(Frozen):
     messages: tuple[tuple[int, str], ...] = ()
     disturbance: Disturbance | None = None
     engine: EngineFacts | None = None
+    arrival: Literal["closed", "open"] = "closed"
+    streamed: bool = True
 
 
 def write_log(path: Path, log: EventLog) -> None:
@@ -41,6 +43,8 @@ def write_log(path: Path, log: EventLog) -> None:
         messages=log.messages,
         disturbance=log.disturbance,
         engine=log.engine,
+        arrival=log.arrival,
+        streamed=log.streamed,
     )
     arrays: dict[str, NDArray[Any]] = {_HEADER: np.frombuffer(canonical_json(header), dtype=np.uint8)}
     arrays |= {f"requests.{name}": getattr(log.requests, name) for name in column_names(Requests)}
@@ -65,7 +69,15 @@ def read_log(path: Path) -> EventLog:
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, EOFError, RuntimeError) as error:
         raise _damaged(path, str(error) or type(error).__name__) from None
     log = EventLog(
-        header.concurrency, header.client, requests, events, header.messages, header.disturbance, header.engine
+        concurrency=header.concurrency,
+        client=header.client,
+        requests=requests,
+        events=events,
+        messages=header.messages,
+        disturbance=header.disturbance,
+        engine=header.engine,
+        arrival=header.arrival,
+        streamed=header.streamed,
     )
     for fault in _contradictions(log):
         raise _damaged(path, fault)

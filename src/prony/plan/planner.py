@@ -96,6 +96,9 @@ def _load_plan(point: Point, rules: LoadRules, repeat: int, places: _Places) -> 
             warmups=computed("warmups", rules.warmups),
             seed=derived_seed(rules.seed, workload, point.concurrency, repeat),
             request_timeout_s=rules.request_timeout_s,
+            stream=rules.stream,
+            arrival=rules.arrival,
+            workload=rules.workload,
         )
     except ValidationError as error:
         raise _cannot_be_run(error, point, rules, places) from None

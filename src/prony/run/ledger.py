@@ -205,4 +205,4 @@ def is_written(path: Path) -> bool:
 
 def work_of(job: Job) -> float:
     """Return the size of a load in decode steps one after another: requests / concurrency * output length."""
-    return job.load.requests / job.load.concurrency * job.load.osl
+    return job.load.requests / job.load.concurrency * (job.load.osl or 1)

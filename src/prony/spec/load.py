@@ -5,13 +5,15 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from prony.base.model import Frozen
+from prony.spec.arrival import Arrival, ClosedLoop, TimedArrivals
+from prony.spec.workload import MAX_LENGTH as MAX_LENGTH
+from prony.spec.workload import FileWorkload, RandomTokens, Workload
 
 LOAD_NAMES = ("conc", "isl", "osl")
 """What the expressions of load rules may name."""
 
 MAX_REQUESTS = 10_000_000
 MAX_CONCURRENCY = 65_536
-MAX_LENGTH = 10_000_000
 MAX_TOKENS = 1_000_000_000
 """Of all requests of a load, in and out: the client holds about 6 bytes per prompt token before it starts."""
 MAX_SECONDS = 30 * 86_400.0
@@ -19,21 +21,34 @@ MAX_REPEATS = 1000
 
 
 class LoadPlan(Frozen):
-    """A literal closed-loop load. Lengths in tokens, drawn uniformly from [int(range_ratio * L), L]."""
+    """A literal load. isl, osl in tokens; a workload without lengths of its own draws uniformly from
+    [int(range_ratio * L), L].
+
+    concurrency: requests in flight, the most of them in an open loop. stream: False asks for whole answers, which have
+    no TTFT. isl and osl may only be left out where the workload is a file, which has lengths of its own.
+    """
 
     endpoint: Literal["completions", "chat"] = "completions"
-    isl: int = Field(gt=0, le=MAX_LENGTH)
-    osl: int = Field(gt=0, le=MAX_LENGTH)
+    isl: int | None = Field(default=None, gt=0, le=MAX_LENGTH)
+    osl: int | None = Field(default=None, gt=0, le=MAX_LENGTH)
     range_ratio: float = Field(default=1.0, gt=0, le=1)
     concurrency: int = Field(gt=0, le=MAX_CONCURRENCY)
     requests: int = Field(gt=0, le=MAX_REQUESTS)
     warmups: int = Field(default=0, ge=0, le=MAX_REQUESTS)
     seed: int = Field(default=0, ge=0, lt=2**63)
     request_timeout_s: float = Field(default=600.0, gt=0, le=MAX_SECONDS)
+    stream: bool = True
+    arrival: Arrival = Field(default_factory=ClosedLoop)
+    workload: Workload = Field(default_factory=RandomTokens)
 
     @model_validator(mode="after")
-    def _fits_into_memory(self) -> Self:
-        tokens = (self.requests + self.warmups) * (self.isl + self.osl)
+    def _goes_together(self) -> Self:
+        of_file = isinstance(self.workload, FileWorkload)
+        if not of_file and (self.isl is None or self.osl is None):
+            raise ValueError("isl and osl are needed: only a workload from a file has lengths of its own")
+        if isinstance(self.arrival, TimedArrivals) and not (of_file and self.workload.kind == "request-log"):
+            raise ValueError("arrival 'timed' needs the times of a workload 'request-log'")
+        tokens = (self.requests + self.warmups) * ((self.isl or 0) + (self.osl or 0))
         if tokens > MAX_TOKENS:
             raise ValueError(f"{tokens:,} tokens in all requests and warm-ups; at most {MAX_TOKENS:,}")
         return self
@@ -42,7 +57,8 @@ class LoadPlan(Frozen):
 class LoadRules(Frozen):
     """The load file beside a master config: integer expressions over the point (conc, isl, osl).
 
-    The defaults are the reference's: 10 * conc requests, 2 * conc warm-ups, ratio 0.8, seed 0.
+    The defaults are the reference's: 10 * conc requests, 2 * conc warm-ups, ratio 0.8, seed 0; a closed loop of random
+    tokens.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -54,3 +70,6 @@ class LoadRules(Frozen):
     repeats: int = Field(default=1, ge=1, le=MAX_REPEATS)
     request_timeout_s: float = Field(default=600.0, gt=0, le=MAX_SECONDS, alias="request-timeout-s")
     time_limit_s: float = Field(default=3600.0, gt=0, le=MAX_SECONDS, alias="time-limit-s")
+    stream: bool = True
+    arrival: Arrival = Field(default_factory=ClosedLoop)
+    workload: Workload = Field(default_factory=RandomTokens)
