@@ -1,6 +1,6 @@
 """Event logs made by hand, for tests of what is computed from them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,7 @@ class Made:
     per_event: Sequence[int] | None = None
     kinds: Sequence[Kind] | None = None
     extra: Sequence[tuple[float, Kind]] = field(default_factory=tuple)
+    due: float | None = None
 
 
 def client(**changes: object) -> ClientFacts:
@@ -41,7 +42,7 @@ def make_log(made: Sequence[Made], concurrency: int = 1, facts: ClientFacts | No
     outputs = [one.output if one.output is not None else len(one.tokens_at) for one in made]
     ends = [one.end if one.end is not None else max([one.sent, *one.tokens_at]) for one in made]
     requests = Requests(
-        scheduled=_ns([one.sent for one in made]), sent=_ns([one.sent for one in made]),
+        scheduled=_ns([one.sent if one.due is None else one.due for one in made]), sent=_ns([one.sent for one in made]),
         headers=_ns([one.sent for one in made]), end=_ns(ends), status=_ints([200 for _ in made]),
         fault=_ints([int(one.fault) for one in made]), input_planned=_ints([one.planned_input for one in made]),
         output_planned=_ints([one.planned_output or out for one, out in zip(made, outputs, strict=True)]),
@@ -54,6 +55,8 @@ def make_log(made: Sequence[Made], concurrency: int = 1, facts: ClientFacts | No
         requests=requests,
         events=Events(_ints(columns[0]), _ns(columns[1]), _ints(columns[2]), _ints(columns[3])),
         messages=tuple(more.get("messages", ())),  # type: ignore[arg-type]
+        arrival=more.get("arrival", "closed"),  # type: ignore[arg-type]
+        streamed=bool(more.get("streamed", True)),
     )
 
 
@@ -69,6 +72,19 @@ def closed_loop(
         mine = latency_ms * (0.8 + 0.4 * ((number * 7919) % 97) / 96)
         made.append(Made(sent=sent, tokens_at=list(np.linspace(sent + mine / 5, sent + mine, tokens))))
         free[slot] = sent + mine + turn_ms
+    return make_log(made, concurrency)
+
+
+def loop(requests: int, concurrency: int, latency_ms: Callable[[int, float], float], tokens: int = 21) -> EventLog:
+    """A closed loop whose latencies depend on the request's number and its send instant (ms)."""
+    free = [0.0] * concurrency
+    made = []
+    for number in range(requests):
+        slot = free.index(min(free))
+        sent = free[slot]
+        mine = latency_ms(number, sent)
+        made.append(Made(sent=sent, tokens_at=list(np.linspace(sent + mine / 5, sent + mine, tokens))))
+        free[slot] = sent + mine
     return make_log(made, concurrency)
 
 

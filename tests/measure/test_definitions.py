@@ -4,15 +4,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.base.errors import MeasurementError
-from prony.measure.definitions import generation, itl_s, measure
+from prony.measure.definitions import measure
 from prony.measure.eventlog import EventLog, Fault, Kind
+from prony.measure.generation import Generation, gaps, generation, itl, token_gaps
 from prony.measure.registry import metric
 from prony.measure.result import Measurement
+from prony.measure.statistics import Floats
 from tests.measure.logs import Made, closed_loop, make_log
 
 
 def numbers(log: EventLog, gpus: int = 1, **roles: int) -> dict[tuple[str, str], Measurement]:
     return {(found.metric, found.stat): found for found in measure(log, gpus, **roles)}
+
+
+def itl_s(made: Generation) -> Floats:
+    return itl(token_gaps(made, gaps(made)))
 
 
 def test_one_request_by_hand() -> None:

@@ -1,11 +1,19 @@
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.measure.statistics import QUANTILES, batch_means_interval, percentiles, t975
+from prony.measure.statistics import (
+    QUANTILES,
+    batch_means_interval,
+    binomial_ranks,
+    percentile_intervals,
+    percentiles,
+    t975,
+)
 
 
 def test_the_t_table_is_the_integral_of_its_density() -> None:
@@ -63,3 +71,37 @@ def test_percentiles_rise_and_stay_within_the_sample(values: list[float]) -> Non
 def test_percentiles_are_type_7_and_need_10_over_1_minus_q_observations() -> None:
     assert percentiles(np.array([1.0, 2.0, 3.0, 4.0]))[:2] == pytest.approx([2.5, 3.7])
     assert all(quantile.needs == round(10 / (1 - quantile.level)) for quantile in QUANTILES)
+
+
+@pytest.mark.parametrize(("n", "level"), [(20, 0.5), (100, 0.9), (200, 0.95), (1000, 0.99), (37, 0.5)])
+def test_order_statistic_intervals_have_the_least_binomial_ranks_that_cover_95_percent(n: int, level: float) -> None:
+    pair = binomial_ranks(n, level)
+    assert pair is not None
+    mass = [math.comb(n, k) * level**k * (1 - level) ** (n - k) for k in range(n + 1)]
+    low, high = pair
+    assert sum(mass[low:high]) >= 0.95
+    assert sum(mass[: low + 1]) > 0.025 and sum(mass[high - 1 :]) > 0.025
+
+
+def test_a_percentile_that_lies_beyond_what_the_sample_can_bound_has_no_interval() -> None:
+    assert binomial_ranks(5, 0.5) is None
+    assert binomial_ranks(100, 0.99) is None
+    assert [one.ci95 is not None for one in percentile_intervals(np.arange(150.0) % 7)] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "phi"), [(1000, 0.0), (2000, 0.8)])
+def test_the_interval_of_a_percentile_covers_it_also_when_neighbours_are_alike(n: int, phi: float) -> None:
+    found = [percentile_intervals(values)[:3] for values in _ar1(1000, n, phi, seed=n)]
+    for place, quantile in enumerate(QUANTILES[:3]):
+        truth = NormalDist(0, 1 / math.sqrt(1 - phi**2)).inv_cdf(quantile.level)
+        hits = [low <= truth <= high for low, high in (one[place].ci95 or (math.inf, 0) for one in found)]
+        assert 0.92 <= np.mean(hits) <= 0.98
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=300))
+def test_percentiles_with_and_without_intervals_agree(values: list[float]) -> None:
+    found = percentile_intervals(np.array(values))
+    assert [one.value for one in found] == pytest.approx(list(percentiles(np.array(values))), rel=1e-9, abs=1e-9)
+    assert all(one.ci95 is None or one.ci95[0] <= one.value <= one.ci95[1] for one in found)

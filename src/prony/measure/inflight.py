@@ -37,12 +37,15 @@ def loaded_window(log: EventLog) -> Window | None:
     """Return the span in which a closed loop is full: from the send that fills it to the last send.
 
     Ramp and drain are no part of it, so a correct loop shows the asked concurrency however few its requests. A loop
-    that is never refilled (no more requests than slots) is full until the first end after its last send.
+    that is never refilled (no more requests than slots) is full until the first end after its last send. Of an open
+    loop, which is never full, it is the span from the first send to the last.
     """
     sent, end = spans(log)
     if not len(sent):
         return None
     ordered = np.sort(sent)
+    if log.arrival == "open":
+        return Window(int(ordered[0]), int(ordered[-1])) if ordered[-1] > ordered[0] else None
     full = int(ordered[min(log.concurrency, len(ordered)) - 1])
     last = int(ordered[-1])
     if last > full:

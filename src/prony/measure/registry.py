@@ -34,7 +34,7 @@ def _metric(
     )  # fmt: skip
 
 
-METRICS: tuple[Metric, ...] = (
+_WHOLE: tuple[Metric, ...] = (
     _metric("ttft", "s", "lower", "request", "none", (
         "Time to first token", "首 token 时延",
         "From sending the request to the first event that carries generated tokens (content, reasoning or tool call).",
@@ -55,6 +55,14 @@ METRICS: tuple[Metric, ...] = (
         "End-to-end latency", "端到端时延",
         "From sending the request to the last event with generated tokens.",
         "从发出请求到最后一个携带生成 token 的事件。")),
+    _metric("ttft_scheduled", "s", "lower", "request", "none", (
+        "Time to first token from when it was due", "自计划时刻的首 token 时延",
+        "Open loop: from when the request was due to the first event that carries generated tokens; the wait in the client counts.",
+        "开环：从请求计划发出的时刻到第一个携带生成 token 的事件；客户端内的等待计入。")),
+    _metric("e2el_scheduled", "s", "lower", "request", "none", (
+        "End-to-end latency from when it was due", "自计划时刻的端到端时延",
+        "Open loop: from when the request was due to the last event with generated tokens; the wait in the client counts.",
+        "开环：从请求计划发出的时刻到最后一个携带生成 token 的事件；客户端内的等待计入。")),
     _metric("interactivity", "tok/s/user", "higher", "request", "user", (
         "Interactivity", "交互速度",
         "1 / TPOT at the same percentile (the slow tail); the mean is 1 / mean TPOT.",
@@ -86,8 +94,8 @@ METRICS: tuple[Metric, ...] = (
         "Measured duration", "测量时长", "From the first request sent to the last end.", "从第一个请求发出到最后一个结束。")),
     _metric("concurrency_achieved", "requests", "none", "system", "none", (
         "Achieved concurrency", "实际并发",
-        "Time-weighted mean of requests in flight while the loop is full: from the send that fills it to the last send.",
-        "环路满载期间（从填满并发的那次发送到最后一次发送）在途请求数的时间加权均值。")),
+        "Time-weighted mean of requests in flight while the loop is full: from the send that fills it (open loop: the first) to the last send.",
+        "环路满载期间（从填满并发的那次发送，开环则从首次发送，到最后一次发送）在途请求数的时间加权均值。")),
     _metric("requests_completed", "requests", "none", "system", "none", (
         "Completed requests", "完成请求数", "Requests that ended without a fault.", "无故障结束的请求数。")),
     _metric("requests_failed", "requests", "lower", "system", "none", (
@@ -123,6 +131,55 @@ METRICS: tuple[Metric, ...] = (
     _metric("energy_per_token", "J/tok", "lower", "system", "token", (
         "Energy per token", "每 token 能耗", "GPU energy in the window divided by input and output tokens.",
         "窗口内 GPU 能量 /（输入 + 输出 token 数）。")),
+)  # fmt: skip
+
+STEADY = "_steady"
+"""Ends the keys of metrics over the steady window."""
+STEADY_KEYS = (
+    "ttft", "tpot", "itl", "e2el", "interactivity", "tput", "input_tput", "output_tput", "tput_per_gpu",
+    "input_tput_per_gpu", "output_tput_per_gpu", "request_rate",
+)  # fmt: skip
+_STEADY_EN: dict[str, str] = {
+    "ttft": "Of requests whose first token came in it.",
+    "tpot": "Of requests whose last token came in it.",
+    "itl": "Of gaps that ended in it.",
+    "e2el": "Of requests whose last token came in it.",
+    "interactivity": "1 / TPOT in it.",
+    "request_rate": "Requests whose last token came in it.",
+}
+_STEADY_ZH: dict[str, str] = {
+    "ttft": "取首 token 落在其中的请求。",
+    "tpot": "取末 token 落在其中的请求。",
+    "itl": "取在其中结束的间隔。",
+    "e2el": "取末 token 落在其中的请求。",
+    "interactivity": "其中的 1 / TPOT。",
+    "request_rate": "末 token 落在其中的请求数。",
+}
+_TOKENS_EN = "Output tokens that came in it, and input tokens of requests whose first token came in it."
+_TOKENS_ZH = "其中到达的输出 token 数，以及首 token 落在其中的请求的输入 token 数。"
+
+
+def _steady(whole: Metric) -> Metric:
+    """Derive the metric of the steady window: warm-up cut by MSER-5, end at the last send."""
+    return whole.model_copy(
+        update={
+            "key": f"{whole.key}{STEADY}",
+            "definition": f"prony.{whole.key}{STEADY}/1",
+            "en": f"{whole.en}, steady state",
+            "zh": f"{whole.zh}（稳态）",
+            "explain_en": "In the steady window, from the end of the warm-up (MSER-5) to the last send. "
+            + _STEADY_EN.get(whole.key, _TOKENS_EN),
+            "explain_zh": "稳态窗口（MSER-5 判定的预热结束到最后一次发送）内。" + _STEADY_ZH.get(whole.key, _TOKENS_ZH),
+        }
+    )
+
+
+METRICS: tuple[Metric, ...] = (
+    *_WHOLE,
+    *(_steady(found) for found in _WHOLE if found.key in STEADY_KEYS),
+    _metric("duration_steady", "s", "none", "system", "none", (
+        "Steady window", "稳态窗口", "Length of the steady window: from the end of the warm-up (MSER-5) to the last send.",
+        "稳态窗口长度：从预热结束（MSER-5）到最后一次发送。")),
 )  # fmt: skip
 
 _BY_KEY = {metric.key: metric for metric in METRICS}
