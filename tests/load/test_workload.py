@@ -126,8 +126,11 @@ def test_sharegpt_asks_the_first_question_for_as_long_an_answer(tmp_path: Path) 
     found = bodies(plan(isl=None, osl=None, requests=3, endpoint="chat", workload=workload))
     assert [body["messages"][0]["content"] for body in found] == [f"question {n}" for n in range(3)]  # type: ignore[index]
     assert {body["max_tokens"] for body in found} == {10}
-    with pytest.raises(ConfigError, match="4 requests are asked, the file has 3 conversations"):
+    with pytest.raises(ConfigError, match="4 requests are asked, warm-ups included; the file has 3 conversations"):
         bodies(plan(isl=None, osl=None, requests=4, workload=workload))
+
+
+ENTRY = '{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}'
 
 
 @pytest.mark.parametrize(
@@ -136,20 +139,66 @@ def test_sharegpt_asks_the_first_question_for_as_long_an_answer(tmp_path: Path) 
         ("request-log", '{"prompt": "a"}\n{oops\n', r"log:2: not JSON"),
         ("request-log", '{"prompt": "a"}\n\n[1]\n', r"log:3: no request"),
         ("request-log", '{"prompt": "a", "messages": []}\n', r"log:1: no request"),
+        ("request-log", '{"messages": []}\n', r"log:1: 'messages' is no list of messages"),
+        ("request-log", '{"prompt": ["a", "b"]}\n', r"log:1: 'prompt' is neither text nor token ids"),
+        ("request-log", '{"prompt": "a", "n": 2}\n', r"log:1: asks for several answers"),
         ("request-log", '{"prompt": "a", "max_tokens": "5"}\n', r"log:1: 'max_tokens' is no whole number"),
+        ("request-log", '{"prompt": "a", "max_completion_tokens": 0}\n', r"log:1: 'max_completion_tokens' is no whole"),
         ("request-log", '{"body": {"prompt": "a"}, "timestamp": "now"}\n', r"log:1: 'timestamp' is no number"),
-        ("request-log", "", "1 requests are asked, the file has 0 requests"),
-        ("sharegpt", "[}", r"log:1: not JSON"),
-        ("sharegpt", "{}", "holds no list"),
-        ("sharegpt", '[{"id": 1}]', "entry 1 has no list 'conversations'"),
-        ("sharegpt", '[{"conversations": [{"from": "human", "value": 1}, {"from": "gpt", "value": "b"}]}]', "no text"),
+        ("request-log", '{"prompt": "a"}\n{"prompt": "\udcff"}\n', r"log:2: not UTF-8"),
+        ("request-log", '{"prompt": "a"}\n', "2 requests are asked, warm-ups included; the file has 1 requests"),
+        ("request-log", "\n", "log:1: the file is empty"),
+        ("sharegpt", "", "log:1: the file is empty"),
+        ("sharegpt", "[\n}", r"log:2: not JSON"),
+        ("sharegpt", "{}", "log:1: holds no list"),
+        ("sharegpt", f'[{ENTRY},\n\n {{"id": 1}}]', "log:3: entry 2: no list 'conversations'"),
+        ("sharegpt", '[{"conversations": [{"from": "human"}]}]', "log:1: entry 1: a turn has no 'from' or no 'value'"),
+        ("sharegpt", "[\n" + ENTRY.replace('"a"', "1") + "]", "log:2: entry 1: 'value' is no text"),
+        ("sharegpt", f"[{ENTRY}]", "2 requests are asked, warm-ups included; the file has 1 conversations"),
     ],
 )
 def test_each_fault_of_a_file_is_told_with_its_place(tmp_path: Path, kind: str, content: str, says: str) -> None:
     file = tmp_path / "log"
-    file.write_text(content)
-    with pytest.raises(ConfigError, match=says):
-        prepare(IDS, plan(isl=None, osl=None, requests=1, workload={"kind": kind, "file": str(file)}))
+    file.write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(ConfigError, match=says) as caught:
+        prepare(IDS, plan(isl=None, osl=None, requests=2, workload={"kind": kind, "file": str(file)}))
+    assert caught.value.fix
+
+
+def timed(file: Path, **fields: object) -> LoadPlan:
+    workload = {"kind": "request-log", "file": str(file)}
+    return plan(isl=None, osl=None, workload=workload, arrival={"kind": "timed"}, **fields)
+
+
+def test_a_log_in_the_order_of_ends_is_replayed_in_the_order_of_times(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    rows = [(7.0, 1), (5.0, 2), (9.0, 3), (6.5, 4)]
+    file.write_text(log_lines(*({"timestamp": at, "body": {"prompt": [n], "max_tokens": n}} for at, n in rows)))
+    work = prepare(IDS, timed(file, requests=3, warmups=1))
+    assert [x.output_planned for x in work.measured] == [2, 4, 1] and [x.output_planned for x in work.warmups] == [3]
+    source = work.source(0, 1)
+    source.begin(0)
+    due = []
+    while (at := source.due()) is not None:
+        due.append(at)
+        source.take()
+    assert due == [0, 1_500_000_000, 2_000_000_000]
+
+
+def test_a_line_without_its_time_is_refused_where_times_are_needed_and_only_there(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_text(log_lines({"timestamp": 1, "body": {"prompt": "a"}}, {"prompt": "b"}))
+    with pytest.raises(ConfigError, match="log:2: no 'timestamp', which arrival 'timed' needs"):
+        prepare(IDS, timed(file, requests=1))
+    work = prepare(IDS, plan(isl=None, osl=None, requests=2, workload={"kind": "request-log", "file": str(file)}))
+    assert [x.input_planned for x in work.measured] == [-1, -1] == [x.output_planned for x in work.measured]
+
+
+def test_times_further_apart_than_any_load_may_last_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_text(log_lines(*({"timestamp": at, "body": {"prompt": "a"}} for at in (0, 1e300))))
+    with pytest.raises(ConfigError, match="days"):
+        prepare(IDS, timed(file, requests=2))
 
 
 def test_a_file_that_is_gone_or_has_changed_is_refused(tmp_path: Path) -> None:
@@ -196,7 +245,7 @@ def test_a_failed_turn_ends_its_conversation_and_no_other(serve: Serve) -> None:
     assert "an earlier turn of its conversation failed" in dict(log.messages)[2]
 
 
-def test_a_conversation_thinks_between_its_turns_and_leaves_its_slot_to_others(serve: Serve) -> None:
+def test_a_conversation_thinks_between_its_turns(serve: Serve) -> None:
     server = chat_server(serve)
     workload = {"kind": "multi-turn", "turns": 2, "think_s": 0.05}
     log = load(server.url, endpoint="chat", requests=20, concurrency=2, workload=workload)

@@ -7,12 +7,16 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from prony.sim.server import main
 from tests.sim.simulator import Simulator, run_to_end, simulator, start
 
 ASK = {"prompt": [300, 301, 302], "max_tokens": 8, "ignore_eos": True}
@@ -293,3 +297,32 @@ def test_a_port_that_is_taken_or_an_option_that_is_wrong_is_one_clear_message() 
     for options, says in ((("--tokens-per-event", "0"), "1 or more"), (("--fault", "boom"), "is not a fault")):
         code, output = run_to_end(*options)
         assert (code, says in output, "Traceback" in output) == (2, True, False)
+
+
+def test_several_processes_serve_one_port_and_end_together() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    argv = [sys.executable, "-m", "prony.sim.server", "--port", str(port), "--model", "m", "--workers", "3"]
+    server = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    lines = [server.stdout.readline() for _ in range(2)]
+    assert any(f":{port}" in line for line in lines)
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    assert len(children) == 2
+    deadline = time.monotonic() + 20
+    listening = 0
+    while listening < 3 and time.monotonic() < deadline:
+        table = Path("/proc/net/tcp").read_text()
+        listening = sum(f":{port:04X} 00000000:0000 0A" in line for line in table.splitlines())
+        time.sleep(0.02)
+    assert listening == 3
+    server.terminate()
+    assert server.wait(timeout=20) == 0
+    assert not any(Path(f"/proc/{pid}").exists() for pid in children)
+    server.stdout.close()
+
+
+def test_several_processes_need_a_port_of_their_own(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--port", "0", "--model", "m", "--workers", "2"]) == 2
+    assert "must be named" in capfd.readouterr().out

@@ -1,11 +1,14 @@
 """Load rules beside a master config."""
 
+from pathlib import Path
+
 import pytest
 
 from prony.base.errors import ConfigError
 from prony.base.yamldoc import parse_yaml
 from prony.spec.load import LoadRules
-from prony.spec.loadfile import read_rules
+from prony.spec.loadfile import load_rules, read_rules
+from prony.spec.workload import FileWorkload
 
 
 def test_a_file_changes_only_what_it_names() -> None:
@@ -31,3 +34,31 @@ def test_a_fault_names_its_line(text: str, words: tuple[str, ...]) -> None:
         read_rules(parse_yaml(text, "load.yaml"))
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_workload_file_is_taken_from_the_folder_of_the_load_file_and_named_by_its_content(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"prompt": "a", "max_tokens": 1}\n')
+    load = tmp_path / "load.yaml"
+    load.write_text("schema: 1\nworkload: {kind: request-log, file: log.jsonl}\narrival: {kind: timed, speed: 2}\n")
+    first = load_rules(load).workload
+    assert isinstance(first, FileWorkload) and first.file == str(tmp_path / "log.jsonl") and len(first.sha256) == 64
+    (tmp_path / "log.jsonl").write_text('{"prompt": "b", "max_tokens": 1}\n')
+    second = load_rules(load).workload
+    assert isinstance(second, FileWorkload) and second.sha256 != first.sha256
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("workload: {kind: request-log, file: none.jsonl}", r"load.yaml:2 workload: .*none.jsonl: cannot be read"),
+        ("workload: {kind: sharegp, file: x}", r"load.yaml:2"),
+        ("arrival: {kind: open}", r"load.yaml:2"),
+        ("arrival: {kind: open, stages: [{rate: 1, fors: 3}]}", r"load.yaml:2"),
+        ("arrival: {kind: closed, prefill-concurrency: 0}", r"load.yaml:2"),
+    ],
+)
+def test_a_fault_of_arrival_or_workload_is_told_with_its_line(tmp_path: Path, text: str, says: str) -> None:
+    load = tmp_path / "load.yaml"
+    load.write_text(f"schema: 1\n{text}\n")
+    with pytest.raises(ConfigError, match=says):
+        load_rules(load)

@@ -5,6 +5,7 @@ import typing
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from prony.base.errors import ConfigError
@@ -46,15 +47,51 @@ def _explain(detail: ErrorDetails, kind: type[BaseModel], value: YamlMap, what: 
         return ConfigError(f"{place}: '{name}' is not a field{hint}", allowed=", ".join(allowed), fix=fix)
     if detail["type"] == "missing":
         return ConfigError(f"{place}: '{name}' is missing", allowed=", ".join(allowed), fix=f"add '{name}: …'")
+    if detail["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        return _explain_tag(detail, value, what)
     message = detail["msg"].removeprefix("Value error, ")
-    field = ".".join(str(part) for part in loc)
+    written = _written(value, loc)
+    field = ".".join(str(part) for part in written)
     given = "" if isinstance(detail["input"], dict | list) else f" (given: {_short(detail['input'])})"
     subject = f"'{field}' " if field else ""
-    subject_of_fix = f"'{name}' in " if isinstance(loc[-1] if loc else 0, str) else ""
+    subject_of_fix = f"'{written[-1]}' in " if written and isinstance(written[-1], str) else ""
     fix = f"mend {subject_of_fix}line {line} of {value.file}"
-    return ConfigError(
-        f"{place}: {subject}{message[:1].lower()}{message[1:]}{given}", allowed=_allowed(detail), fix=fix
-    )
+    names = field_names(kind, loc)
+    if detail["type"] == "model_attributes_type":
+        message, allows = "must be a mapping", "kind: …" if "kind" in names else ", ".join(names)
+    else:
+        allows = _allowed(detail)
+    return ConfigError(f"{place}: {subject}{message[:1].lower()}{message[1:]}{given}", allowed=allows, fix=fix)
+
+
+def _explain_tag(detail: ErrorDetails, value: YamlMap, what: str) -> ConfigError:
+    """Say that a `kind` is missing, or none of those there are."""
+    loc, context = tuple(detail["loc"]), detail["ctx"]
+    name = str(context["discriminator"]).strip("'")
+    line = line_at(value, (*loc, name))
+    place = f"{value.file}:{line} {what}: '{'.'.join(str(part) for part in (*_written(value, loc), name))}'"
+    if "tag" not in context:
+        return ConfigError(f"{place} is missing", fix=f"add '{name}: …'")
+    tags = str(context["expected_tags"]).replace("'", "").split(", ")
+    guess = difflib.get_close_matches(str(context["tag"]), tags, n=1)
+    hint = f" (did you mean '{guess[0]}'?)" if guess else ""
+    fix = f"write '{guess[0]}'" if guess else f"mend '{name}' in line {line} of {value.file}"
+    return ConfigError(f"{place} is '{context['tag']}'{hint}", allowed=", ".join(tags), fix=fix)
+
+
+def _written(value: YamlMap, loc: tuple[int | str, ...]) -> list[int | str]:
+    """Return a path as it is written: without the tags of unions, which lead nowhere."""
+    found: list[int | str] = []
+    node: object = value
+    for part in loc:
+        if isinstance(node, YamlMap) and part in node:
+            node = node[str(part)]
+        elif isinstance(node, YamlList) and isinstance(part, int) and part < len(node):
+            node = node[part]
+        elif isinstance(node, YamlMap):
+            continue
+        found.append(part)
+    return found
 
 
 def _allowed(detail: ErrorDetails) -> str:
@@ -85,22 +122,32 @@ def line_at(value: YamlMap, loc: tuple[int | str, ...]) -> int:
 
 
 def field_names(kind: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
-    """Return the field names (as written in YAML) of the model that a path leads to."""
-    current: type[BaseModel] = kind
+    """Return the field names (as written in YAML) of the model that a path leads to.
+
+    A path names the tag of a union (a value of `kind`) where it goes through one.
+    """
+    models = [kind]
     for part in loc:
-        for name, field in current.model_fields.items():
-            if part in (name, field.alias):
-                inner = _model_in(field.annotation)
-                current = inner if inner is not None else current
-                break
-    return [field.alias or name for name, field in current.model_fields.items()]
+        tagged = [model for model in models if len(models) > 1 and part in tags_of(model)]
+        if tagged:
+            models = tagged
+            continue
+        inner = [_models_in(field.annotation) for model in models if (field := _field_of(model, part)) is not None]
+        models = next(filter(None, inner), models)
+    return [field.alias or name for name, field in models[0].model_fields.items()]
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def tags_of(model: type[BaseModel]) -> tuple[object, ...]:
+    """Return the values of a model's `kind` that choose it in a union."""
+    field = model.model_fields.get("kind")
+    return typing.get_args(field.annotation) if field is not None else ()
+
+
+def _field_of(model: type[BaseModel], part: int | str) -> FieldInfo | None:
+    return next((field for name, field in model.model_fields.items() if part in (name, field.alias)), None)
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for argument in typing.get_args(annotation):
-        found = _model_in(argument)
-        if found is not None:
-            return found
-    return None
+        return [annotation]
+    return [model for argument in typing.get_args(annotation) for model in _models_in(argument)]

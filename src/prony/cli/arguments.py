@@ -18,7 +18,7 @@ DEFAULT_STORE = Path("prony-out/store.db")
 _LARGEST = 2**31 - 1
 # A command in a sentence; not where a path or `python -m` stands in front already.
 _COMMAND = re.compile(
-    r"(?<![\w./-])(?<!-m )prony(?= (?:run|demo|check|lint|matrix|changelog|job|results|report|serve|--help)\b)"
+    r"(?<![\w./-])(?<!-m )prony(?= (?:run|demo|load|check|lint|matrix|changelog|job|results|report|serve|--help)\b)"
 )
 
 

@@ -19,7 +19,7 @@ class Noun(Protocol):
     def add_parser(self, nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None: ...
 
 
-NOUNS = ("run", "demo", "check", "lint", "matrix", "changelog", "job", "results", "report", "serve")
+NOUNS = ("run", "demo", "load", "check", "lint", "matrix", "changelog", "job", "results", "report", "serve")
 
 
 def build_parser(nouns_wanted: "Sequence[str]" = NOUNS) -> "argparse.ArgumentParser":

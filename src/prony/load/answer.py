@@ -20,7 +20,7 @@ BITE = 16
 TOKEN_KINDS = frozenset((Kind.CONTENT, Kind.REASONING, Kind.TOOL))
 _PLAIN = re.compile(rb"[ !#-\[\]-~]+")
 """A JSON string's inside that stands for itself."""
-_NAMES = (b'"text":', b'"content":')
+_NAMES = (b'"text":', b'"content":', b'"reasoning_content":', b'"reasoning":')
 _SIZE_DIGITS = 10
 _EMPTY_LINE = b"\r\n\r\n"
 _JSON, _EVENTS, _REFUSAL = "json", "events", "refusal"
@@ -28,10 +28,11 @@ _REFUSAL_BYTES = 800
 
 
 class _Template(NamedTuple):
-    """The bytes around the text of a token's chunk: events of one answer differ in nothing else."""
+    """The bytes around the text of a token's chunk: events of one kind in one answer differ in nothing else."""
 
     before: bytes
     after: bytes
+    kind: Kind
 
 
 class Answer:
@@ -83,26 +84,38 @@ class Answer:
         """
         raw, self.raw = self.raw, []
         self.reads += len(raw)
-        response = self.response
-        complete = False
+        complete, at = False, self.last_at
+        resting = self._resting()
         for received, data in raw:
             at = received if isinstance(received, int) else clock.stamp(received)
-            self.last_at = at
-            position = 0
-            while position < len(data):
-                if complete:
-                    response.keep_alive = False  # nobody asked for what follows
-                    break
-                if response.between_chunks and self._splitter.empty:
-                    position = self._tokens(at, data, position)
-                    end = _chunk_end(data, position)
-                else:
-                    end = len(data) if response.status else _head_end(data, position)
-                if position < end:
-                    complete = response.feed(at, data[position:end])
-                    position = end
-                if response.parts:
-                    self._take_pieces()
+            position = self._tokens(at, data, 0) if resting else 0
+            if position < len(data):
+                complete = self._by_the_book(at, data, position, complete)
+                resting = self._resting()
+        self.last_at = at
+        return complete
+
+    def _resting(self) -> bool:
+        """The next byte begins the chunk of an event that may be like those before."""
+        return self._template is not None and self.response.between_chunks and self._splitter.empty
+
+    def _by_the_book(self, at: int, data: bytes, position: int, complete: bool) -> bool:
+        """Take a read from a position on, chunk by chunk; return whether the answer is complete."""
+        response = self.response
+        while position < len(data):
+            if complete:
+                response.keep_alive = False  # nobody asked for what follows
+                break
+            if response.between_chunks:
+                position = self._tokens(at, data, position) if self._resting() else position
+                end = _chunk_end(data, position)
+            else:
+                end = len(data) if response.status else _head_end(data, position)
+            if position < end:
+                complete = response.feed(at, data[position:end])
+                position = end
+            if response.parts:
+                self._take_pieces()
         return complete
 
     def finish(self, *, cut: bool) -> None:
@@ -123,32 +136,33 @@ class Answer:
 
     def _tokens(self, at: int, data: bytes, position: int) -> int:
         """Take the chunks from a position on that are one event each, like those before; return where they end."""
-        if self._template is None:
-            return position
-        before, after = self._template
-        head, tail = len(before), len(after)
+        assert self._template is not None
+        before, after, kind = self._template
+        head, tail, size_sum = len(before), len(after), 0
         while True:
             line_end = data.find(b"\r\n", position, position + _SIZE_DIGITS)
             begin = line_end + 2
             if line_end < 0 or not data.startswith(before, begin):
-                return position
+                break
             try:
                 size = int(data[position:line_end], 16)
             except ValueError:
-                return position
+                break
             end = begin + size + 2
             if not (data.startswith(after, end - tail) and _PLAIN.fullmatch(data, begin + head, end - tail)):
-                return position
-            if self.at[-1] == at and self.kind[-1] == Kind.CONTENT:
+                break
+            if self.at[-1] == at and self.kind[-1] in TOKEN_KINDS:
                 self.merged += 1
-            self.response.whole_chunk(size)
+            size_sum += size
             self.at.append(at)
-            self.kind.append(Kind.CONTENT)
+            self.kind.append(kind)
             if self._known:
                 self.tokens.append(NEVER)
-            if self._kept is not None:
+            if self._kept is not None and kind is Kind.CONTENT:
                 self._kept.append(data[begin + head : end - tail].decode())
             position = end
+        self.response.recognised(size_sum)
+        return position
 
     def _take_pieces(self) -> None:
         stamps, parts = self.response.drain()
@@ -190,8 +204,8 @@ class Answer:
     def _add_event(self, event: SseEvent) -> None:
         chunk = parse_chunk(event.data)
         self._add(event.at, chunk)
-        if self._template is None and chunk.text and chunk.kind is Kind.CONTENT and chunk.usage is None:
-            self._template = _template(event.data, chunk)
+        if chunk.text and chunk.usage is None and not chunk.finished:
+            self._template = _template(event.data, chunk) or self._template
 
     def _add(self, at: int, chunk: Chunk) -> None:
         """Append one event, with its token count when the server states usage as it goes."""
@@ -212,7 +226,7 @@ class Answer:
             self.tokens.extend([NEVER] * (len(self.at) - 1))
         if self._known:
             self.tokens.append(tokens)
-        if self._kept is not None and chunk.text:
+        if self._kept is not None and chunk.kind is Kind.CONTENT:
             self._kept.append(chunk.text)
         if kind is Kind.ERROR:
             self._fail(Fault.STREAM_ERROR, chunk.error)
@@ -228,9 +242,9 @@ def _template(data: bytes, chunk: Chunk) -> _Template | None:
     """Return what surrounds the text in a chunk, when the text stands there once, as the value of its own field."""
     text = orjson.dumps(chunk.text)
     place = data.find(text)
-    if chunk.finished or place < 0 or data.count(text) != 1 or not data[:place].rstrip().endswith(_NAMES):
+    if place < 0 or data.count(text) != 1 or not data[:place].rstrip().endswith(_NAMES):
         return None
-    return _Template(b"data: " + data[: place + 1], data[place + len(text) - 1 :] + b"\n\n\r\n")
+    return _Template(b"data: " + data[: place + 1], data[place + len(text) - 1 :] + b"\n\n\r\n", chunk.kind)
 
 
 def _head_end(data: bytes, position: int) -> int:

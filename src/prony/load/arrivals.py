@@ -1,13 +1,13 @@
 """When requests are due: offsets from the start of the load, drawn from the plan's seed."""
 
 from collections.abc import Sequence
-from itertools import cycle
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prony.base.errors import ConfigError
 from prony.spec.arrival import Arrival, ClosedLoop, OpenLoop, Stage, TimedArrivals
+from prony.spec.load import MAX_SECONDS
 
 Floats = NDArray[np.float64]
 _NS = 1e9
@@ -18,12 +18,18 @@ def offsets_ns(
 ) -> list[int] | None:
     """Return when each of `count` requests is due, in ns, ascending; None in a closed loop.
 
-    times_s: the times that a file states, in its order, for timed arrivals. Raises ConfigError when the stages end, or
-    the file's times do, before all requests are due.
+    times_s: the times that a file states, ascending, for timed arrivals. Raises ConfigError when the stages end before
+    all requests are due, when the file states too few times, and when the load would take more than 30 days.
     """
     if isinstance(arrival, ClosedLoop):
         return None
     seconds = _timed(arrival, count, rng, times_s) if isinstance(arrival, TimedArrivals) else _open(arrival, count, rng)
+    if not seconds[-1] <= MAX_SECONDS:
+        raise ConfigError(
+            f"the last of {count} requests would be due after {seconds[-1] / 86_400:.3g} days",
+            allowed=f"at most {MAX_SECONDS / 86_400:g} days",
+            fix="raise the rate or the speed, or ask for fewer requests",
+        )
     found: list[int] = np.round(seconds * _NS).astype(np.int64).tolist()
     return found
 
@@ -34,7 +40,12 @@ def _open(arrival: OpenLoop, count: int, rng: np.random.Generator) -> Floats:
     A Poisson process of any rate is one of rate 1 on that scale (time rescaling; Cinlar, Introduction to Stochastic
     Processes, 4.7); for other gaps it keeps their shape and gives the rate of the stage.
     """
-    return _times_of(np.cumsum(_unit_gaps(arrival, count, rng)), arrival)
+    levels = np.cumsum(_unit_gaps(arrival, count, rng))
+    course = _Course(arrival.stages)
+    if not arrival.repeat:
+        return course.times_of(levels)
+    rounds, rest = np.divmod(levels, course.level)
+    return np.maximum.accumulate(rounds * course.span_s + course.times_of(rest))
 
 
 def _unit_gaps(arrival: OpenLoop, count: int, rng: np.random.Generator) -> Floats:
@@ -46,42 +57,41 @@ def _unit_gaps(arrival: OpenLoop, count: int, rng: np.random.Generator) -> Float
     return rng.gamma(arrival.burstiness, 1.0 / arrival.burstiness, size=count)
 
 
-def _times_of(levels: Floats, arrival: OpenLoop) -> Floats:
-    """Return the times at which the expected number of arrivals reaches each of the ascending levels."""
-    found = np.empty(len(levels))
-    done, begin_s, begin_level = 0, 0.0, 0.0
-    stages = cycle(arrival.stages) if arrival.repeat else arrival.stages
-    for stage in stages:
-        gained = _expected(stage)
-        until = len(levels) if gained is None else int(np.searchsorted(levels, begin_level + gained, side="right"))
-        found[done:until] = begin_s + _within(levels[done:until] - begin_level, stage)
-        done = max(done, until)
-        if done == len(levels) or gained is None:
-            return found
-        begin_s, begin_level = begin_s + (stage.for_s or 0.0), begin_level + gained
-    raise ConfigError(
-        f"the stages of the arrival end after {begin_s:g} s, when {done} of {len(levels)} requests are due",
-        allowed="a last stage without an end, repeat, or fewer requests",
-        fix=f"ask for at most {done} requests, or leave out for-s in the last stage",
-    )
+class _Course:
+    """The expected number of arrivals (level) as a function of time, over all stages; each takes [start, end).
 
+    level, span_s: at the end of the last stage; infinite when it has no end.
+    """
 
-def _expected(stage: Stage) -> float | None:
-    """Return the expected arrivals of a whole stage, None for one without an end."""
-    if stage.for_s is None:
-        return None
-    to = stage.rate if stage.to_rate is None else stage.to_rate
-    return (stage.rate + to) / 2 * stage.for_s
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        spans = np.array([np.inf if stage.for_s is None else stage.for_s for stage in stages])
+        to = np.array([stage.rate if stage.to_rate is None else stage.to_rate for stage in stages])
+        self._rates = np.array([stage.rate for stage in stages])
+        self._slopes = (to - self._rates) / spans
+        self._levels = np.concatenate([[0.0], np.cumsum((self._rates + to) / 2 * spans)])
+        self._begin_s = np.concatenate([[0.0], np.cumsum(spans)])
+        self.level, self.span_s = float(self._levels[-1]), float(self._begin_s[-1])
 
+    def times_of(self, levels: Floats) -> Floats:
+        """Return when each of the ascending levels is reached: rate t + slope t^2 / 2 = level, solved for t by the form
+        that is stable also for a slope of 0. Raises ConfigError for a level that is never reached."""
+        stage = np.searchsorted(self._levels[1:], levels, side="right")
+        fit = int(np.count_nonzero(stage < len(self._rates)))
+        if fit < len(levels):
+            raise self._too_short(fit, len(levels))
+        rate, rise = self._rates[stage], levels - self._levels[stage]
+        below = rate + np.sqrt(np.maximum(rate**2 + 2 * self._slopes[stage] * rise, 0.0))
+        within = np.divide(2 * rise, below, out=np.zeros_like(rise), where=below > 0)
+        times: Floats = self._begin_s[stage] + within
+        return times
 
-def _within(levels: Floats, stage: Stage) -> Floats:
-    """Solve rate t + slope t^2 / 2 = level for t in a stage; stable also for a slope of 0."""
-    slope = 0.0
-    if stage.for_s is not None and stage.to_rate is not None:
-        slope = (stage.to_rate - stage.rate) / stage.for_s
-    root = np.sqrt(np.maximum(stage.rate**2 + 2 * slope * levels, 0.0))
-    times: Floats = np.divide(2 * levels, stage.rate + root, out=np.zeros_like(levels), where=stage.rate + root > 0)
-    return times
+    def _too_short(self, fit: int, asked: int) -> ConfigError:
+        fewer = f", or ask for at most {fit} requests (multi-turn: conversations)" if fit else ""
+        return ConfigError(
+            f"the stages of the arrival end after {self.span_s:g} s, when {fit} of {asked} requests are due",
+            allowed="a last stage without for-s, repeat: true, or fewer requests",
+            fix=f"leave out for-s in the last stage{fewer}",
+        )
 
 
 def _timed(arrival: TimedArrivals, count: int, rng: np.random.Generator, times_s: Sequence[float] | None) -> Floats:
@@ -91,7 +101,7 @@ def _timed(arrival: TimedArrivals, count: int, rng: np.random.Generator, times_s
             allowed="a request log whose every line has a timestamp",
             fix="ask for fewer requests",
         )
-    stated = np.sort(np.asarray(times_s[:count], dtype=np.float64), kind="stable")
+    stated = np.asarray(times_s[:count], dtype=np.float64)
     return _spread(stated - stated[0], arrival, rng) / arrival.speed
 
 

@@ -74,8 +74,9 @@ def _kind(choice: dict[str, Any]) -> tuple[Kind | None, str]:
     content = choice.get("text") or delta.get("content")
     if content:
         return Kind.CONTENT, content if isinstance(content, str) else ""
-    if delta.get("reasoning_content") or delta.get("reasoning"):
-        return Kind.REASONING, ""
+    reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+    if reasoning:
+        return Kind.REASONING, reasoning if isinstance(reasoning, str) else ""
     return (Kind.TOOL if delta.get("tool_calls") else None), ""
 
 

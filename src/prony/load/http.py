@@ -66,8 +66,8 @@ class Response:
         """The next byte begins a chunk."""
         return self.chunked and not (self._left or self._carry or self._chunk_end or self._trailer)
 
-    def whole_chunk(self, size: int) -> None:
-        """Count a chunk that was recognised without being fed. Raises ProtocolError."""
+    def recognised(self, size: int) -> None:
+        """Count body bytes of whole chunks that were recognised without being fed. Raises ProtocolError."""
         self._count(size)
 
     def _head(self, stamp: int, data: bytes) -> bool:

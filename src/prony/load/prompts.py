@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import orjson
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from prony.base.errors import LaunchError
 from prony.load.request import Target
-from prony.load.tokenizer import ServerTokenizer
 from prony.load.words import WORDS
 from prony.spec.workload import SharedPrefix
+
+if TYPE_CHECKING:
+    from prony.load.tokenizer import ServerTokenizer
 
 Exactness = Literal["token-ids", "server-tokenizer", "approximate"]
 Prompt = str | list[int]
@@ -71,8 +73,8 @@ class Prompter:
             parts += [f"the shared prefix takes {prefix.length}"] if prefix else []
             raise LaunchError(
                 f"{' and '.join(parts) or 'a prompt has at least 1 token'}, prompts of {least} are asked",
-                fix=f"raise isl so that the shortest prompt (range_ratio * isl) is above {needed}, "
-                "or use endpoint: completions",
+                fix=f"raise the shortest prompt (range_ratio * isl, or `least` of the input lengths) above {needed}"
+                + (", or use endpoint: completions" if self._overhead else ""),
             )
 
     def _piece(self, length: int, rng: np.random.Generator) -> Prompt:
@@ -89,6 +91,8 @@ def make_prompter(target: Target, endpoint: str) -> Prompter:
         return Prompter(_draw_words, "approximate")
     if target.tokenizer == "ids":
         return Prompter(_drawer_of(np.arange(*_USUAL_IDS)), "token-ids")
+    from prony.load.tokenizer import ServerTokenizer
+
     tokenizer = ServerTokenizer(target)
     try:
         return _chat(tokenizer) if endpoint == "chat" else Prompter(_id_drawer(tokenizer), "token-ids")
@@ -108,7 +112,7 @@ def _drawer_of(vocabulary: NDArray[np.int64]) -> Draw:
     return draw
 
 
-def _id_drawer(tokenizer: ServerTokenizer) -> Draw:
+def _id_drawer(tokenizer: "ServerTokenizer") -> Draw:
     """Draw from the ids of ordinary words: no control tokens, no half characters."""
     vocabulary = np.unique(np.asarray(tokenizer.ids(" " + " ".join(WORDS)), dtype=np.int64))
     if len(vocabulary) < 2:
@@ -116,7 +120,7 @@ def _id_drawer(tokenizer: ServerTokenizer) -> Draw:
     return _drawer_of(vocabulary)
 
 
-def _chat(tokenizer: ServerTokenizer) -> Prompter:
+def _chat(tokenizer: "ServerTokenizer") -> Prompter:
     """Draw messages of words, of the asked length with the chat template included (the server says what that adds)."""
     costs = _word_costs(tokenizer)
     plain = [word for word, cost in zip(WORDS, costs, strict=True) if cost == 1]
@@ -125,7 +129,7 @@ def _chat(tokenizer: ServerTokenizer) -> Prompter:
             "too few words are one token each in this vocabulary to build chat prompts of exact length",
             fix="use endpoint: completions, whose prompts are token ids",
         )
-    overhead = tokenizer.chat_length(" ".join(["", *plain])) - len(plain)
+    overhead = tokenizer.chat_length([{"role": "user", "content": " ".join(["", *plain])}]) - len(plain)
 
     def draw(length: int, rng: np.random.Generator) -> str:
         return "".join(" " + plain[i] for i in rng.integers(len(plain), size=length))
@@ -133,7 +137,7 @@ def _chat(tokenizer: ServerTokenizer) -> Prompter:
     return Prompter(draw, "server-tokenizer", overhead)
 
 
-def _word_costs(tokenizer: ServerTokenizer) -> Sequence[int]:
+def _word_costs(tokenizer: "ServerTokenizer") -> Sequence[int]:
     if len(tokenizer.ids(" " + " ".join(WORDS))) == len(WORDS):
         return [1] * len(WORDS)
     return [len(tokenizer.ids(" " + word)) for word in WORDS]

@@ -57,6 +57,7 @@ class Reactor:
         self._urgent: deque[Callback] = deque()
         self._lazy: deque[Callback] = deque()
         self.sweep_ns = 0
+        self._looked_ns = 0
 
     def watch(self, fd: int, handler: Callback, *, write: bool = False) -> None:
         """Call `handler` whenever fd is readable (with `write`: or writable)."""
@@ -108,6 +109,14 @@ class Reactor:
         while timers and timers[0][0] <= monotonic_ns():
             heapq.heappop(timers)[2].fire()
 
+    def _sleep(self, left_ns: int) -> None:
+        """Sleep until it is time to look at all sockets again, or until a timer is due."""
+        now = monotonic_ns()
+        rest_ns = min(self._looked_ns + self.sweep_ns, now + left_ns) - now
+        if rest_ns > 0 and not self._urgent:
+            time.sleep(rest_ns / 1e9)
+        self._looked_ns = monotonic_ns()
+
     def _work(self) -> None:
         urgent, lazy = self._urgent, self._lazy
         until = monotonic_ns() + _WORK_NS
@@ -119,10 +128,10 @@ class Reactor:
     def _wait(self) -> float:
         """Wait until shortly before something may be due; return for how many seconds epoll may still wait."""
         left_ns = self._timers[0][0] - monotonic_ns() if self._timers else _LONGEST_WAIT_NS
-        if left_ns <= 0 or self._urgent or self._lazy:
-            return 0.0
         if self.sweep_ns:
-            time.sleep(min(left_ns, self.sweep_ns) / 1e9)
+            self._sleep(left_ns)
+            return 0.0
+        if left_ns <= 0 or self._urgent or self._lazy:
             return 0.0
         if left_ns > _COARSE_NS or self._epoll.fileno() > _SELECT_MOST_FD:
             return max(0.001, (min(left_ns, _LONGEST_WAIT_NS) - _COARSE_NS // 2) / 1e9)

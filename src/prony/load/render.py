@@ -11,6 +11,7 @@ from prony.load.auth import auth_headers
 from prony.load.prompts import Prompt
 from prony.load.request import Target
 from prony.spec.load import LoadPlan
+from prony.spec.workload import MultiTurn, RandomTokens, Workload
 
 _PATHS = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
 Message = Mapping[str, Any]
@@ -26,6 +27,7 @@ class Renderer:
         kind = "text/event-stream" if plan.stream else "application/json"
         self._target = target
         self._plan = plan
+        self._forget = target.tokenizer == "llamacpp" and not _repeats(plan.workload)
         self._prefix = parts.path.rstrip("/")
         self._head = (
             f"HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nAccept: {kind}\r\n"
@@ -52,7 +54,8 @@ class Renderer:
         return self._render(mark, "chat" if "messages" in body else "completions", kept)
 
     def _exactly(self, output_tokens: int) -> dict[str, Any]:
-        return {"max_tokens": output_tokens, "min_tokens": output_tokens, "ignore_eos": True, "temperature": 0}
+        exactly = {"max_tokens": output_tokens, "min_tokens": output_tokens, "ignore_eos": True, "temperature": 0}
+        return {**exactly, "cache_prompt": False} if self._forget else exactly
 
     def _render(self, mark: str, endpoint: str, asked: Mapping[str, Any]) -> bytes:
         body: dict[str, Any] = {"model": self._target.model, **asked, "stream": self._plan.stream}
@@ -60,8 +63,11 @@ class Renderer:
             body["stream_options"] = {"include_usage": True}
             if self._target.tokenizer == "vllm":
                 body["stream_options"]["continuous_usage_stats"] = True
-        if self._target.tokenizer == "llamacpp":
-            body["cache_prompt"] = False
         content = orjson.dumps(body)
         head = f"POST {self._prefix}{_PATHS[endpoint]} {self._head}"
         return f"{head}X-Request-Id: {self._run}-{mark}\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
+
+
+def _repeats(workload: Workload) -> bool:
+    """Requests repeat what others said, so that a server's prefix cache is part of what is measured."""
+    return isinstance(workload, MultiTurn) or (isinstance(workload, RandomTokens) and workload.prefix is not None)

@@ -1,6 +1,7 @@
 """The server's own tokenizer, asked over its HTTP endpoints before the clock starts."""
 
 import http.client
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -28,17 +29,18 @@ class ServerTokenizer:
 
     def ids(self, text: str) -> list[int]:
         """Return the token ids of a text, without begin-of-sequence."""
-        if self._target.tokenizer == "llamacpp":
-            return self._tokens({"content": text, "add_special": False})
-        return self._tokens({"model": self._target.model, "prompt": text, "add_special_tokens": False})
+        return self._text(text, special=False)
 
-    def chat_length(self, text: str) -> int:
-        """Return how many tokens one user message becomes with the model's chat template around it."""
-        messages = [{"role": "user", "content": text}]
+    def prompt_length(self, text: str) -> int:
+        """Return how many tokens a completion's prompt becomes, begin-of-sequence included."""
+        return len(self._text(text, special=True))
+
+    def chat_length(self, messages: Sequence[Mapping[str, Any]]) -> int:
+        """Return how many tokens messages become with the model's chat template around them."""
         if self._target.tokenizer == "vllm":
-            asked = {"model": self._target.model, "messages": messages, "add_generation_prompt": True}
+            asked = {"model": self._target.model, "messages": list(messages), "add_generation_prompt": True}
             return len(self._tokens(asked))
-        prompt = self._post("/apply-template", {"messages": messages}).get("prompt")
+        prompt = self._post("/apply-template", {"messages": list(messages)}).get("prompt")
         if not isinstance(prompt, str):
             raise self._refused("/apply-template", "no 'prompt' in the answer")
         return len(self._tokens({"content": prompt, "add_special": True, "parse_special": True}))
@@ -46,6 +48,11 @@ class ServerTokenizer:
     def close(self) -> None:
         """Close the connection."""
         self._http.close()
+
+    def _text(self, text: str, *, special: bool) -> list[int]:
+        if self._target.tokenizer == "llamacpp":
+            return self._tokens({"content": text, "add_special": special})
+        return self._tokens({"model": self._target.model, "prompt": text, "add_special_tokens": special})
 
     def _tokens(self, body: dict[str, Any]) -> list[int]:
         tokens = self._post("/tokenize", body).get("tokens")

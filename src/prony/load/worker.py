@@ -4,12 +4,15 @@ Exit codes: 0 measured (the log tells which requests failed), 3 nothing could be
 """
 
 import contextlib
+import os
 import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads that nothing here has work for
 
 from prony.base.errors import LaunchError, PronyError
 from prony.base.model import read_model

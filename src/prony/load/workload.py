@@ -8,20 +8,15 @@ import numpy as np
 from prony.base.errors import ConfigError
 from prony.load.arrivals import offsets_ns
 from prony.load.conversations import Conversation, Conversations
-from prony.load.datasets import Recorded, questions, read_dataset, requests
 from prony.load.exchange import Exchange
 from prony.load.lengths import draw_lengths, shortest, uniform
 from prony.load.prompts import Exactness, Prompter, make_prompter
+from prony.load.recorded import replay
 from prony.load.render import Renderer
 from prony.load.request import Target
 from prony.load.source import Queue, Source
-from prony.load.tokenizer import ServerTokenizer
-from prony.measure.eventlog import NEVER
-from prony.spec.load import LoadPlan
+from prony.spec.load import MAX_TOKENS, LoadPlan
 from prony.spec.workload import FileWorkload, Lengths, MultiTurn, RandomTokens
-
-_CHARACTERS_PER_TOKEN = 4
-"""Of English text, where no tokenizer can be asked; such lengths are called approximate."""
 
 
 class Workload:
@@ -44,12 +39,13 @@ class Workload:
         self.warmups, self.measured, self.lengths = warmups, measured, lengths
         self._plan, self._offsets = plan, offsets
         self._conversations, self._renderer = conversations, renderer
+        self._turns = None if conversations is None else [list(one.turns) for one in conversations]
 
     def share(self, worker: int, workers: int) -> list[Exchange]:
-        """Return the measured requests of a worker. Before its source is used."""
-        if self._conversations is None:
+        """Return the measured requests of a worker."""
+        if self._turns is None:
             return self.measured[worker::workers]
-        return [turn for conversation in self._conversations[worker::workers] for turn in conversation.turns]
+        return [turn for turns in self._turns[worker::workers] for turn in turns]
 
     def source(self, worker: int, workers: int) -> Source:
         """Return the measured requests of a worker as they become due."""
@@ -72,7 +68,9 @@ def prepare(target: Target, plan: LoadPlan) -> Workload:
     """
     rng = np.random.default_rng(plan.seed)
     if isinstance(plan.workload, FileWorkload):
-        return _of_file(target, plan, plan.workload, rng)
+        found = replay(target, plan, plan.workload)
+        offsets = offsets_ns(plan.arrival, plan.requests, rng, found.times_s)
+        return Workload(plan, found.warmups, found.measured, found.lengths, offsets)
     if isinstance(plan.workload, MultiTurn):
         return _conversations(target, plan, plan.workload, rng)
     return _random(target, plan, plan.workload, rng)
@@ -81,6 +79,17 @@ def prepare(target: Target, plan: LoadPlan) -> Workload:
 def _own_lengths(plan: LoadPlan) -> tuple[Lengths, Lengths]:
     assert plan.isl is not None and plan.osl is not None  # the plan's own rule, where no file has lengths
     return uniform(plan.isl, plan.range_ratio), uniform(plan.osl, plan.range_ratio)
+
+
+def _draw(inputs: Lengths, outputs: Lengths, count: int, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+    """Draw input and output lengths. Raises ConfigError for more tokens than a client can hold."""
+    isl, osl = draw_lengths(inputs, count, rng), draw_lengths(outputs, count, rng)
+    if (tokens := int(isl.sum() + osl.sum())) > MAX_TOKENS:
+        raise ConfigError(
+            f"{tokens:,} tokens in {count:,} requests; at most {MAX_TOKENS:,}",
+            fix="ask for fewer or shorter requests",
+        )
+    return isl.tolist(), osl.tolist()
 
 
 def _random(target: Target, plan: LoadPlan, asked: RandomTokens, rng: np.random.Generator) -> Workload:
@@ -92,7 +101,7 @@ def _random(target: Target, plan: LoadPlan, asked: RandomTokens, rng: np.random.
         prompter.share_prefixes(asked.prefix, rng)
 
     def exchanges(count: int, mark: str) -> list[Exchange]:
-        lengths = draw_lengths(inputs, count, rng).tolist(), draw_lengths(outputs, count, rng).tolist()
+        lengths = _draw(inputs, outputs, count, rng)
         return [
             Exchange(index, renderer.prompt(f"{mark}{index}", prompter.new(isl, rng), osl), isl, osl)
             for index, (isl, osl) in enumerate(zip(*lengths, strict=True))
@@ -108,14 +117,13 @@ def _conversations(target: Target, plan: LoadPlan, asked: MultiTurn, rng: np.ran
     inputs, outputs = _own_lengths(plan)
     renderer, prompter = Renderer(target, plan), make_prompter(target, "chat")
     prompter.require(shortest(inputs), None)
-    added = draw_lengths(inputs, plan.requests, rng).tolist()
-    answers = draw_lengths(outputs, plan.requests, rng).tolist()
+    added, answers = _draw(inputs, outputs, plan.requests, rng)
     thinks = (rng.exponential(asked.think_s, size=plan.requests) * 1e9).astype(np.int64).tolist()
     found = [
         _conversation(range(start, min(start + asked.turns, plan.requests)), added, answers, thinks, prompter, rng)
         for start in range(0, plan.requests, asked.turns)
     ]
-    lengths = draw_lengths(inputs, plan.warmups, rng).tolist(), draw_lengths(outputs, plan.warmups, rng).tolist()
+    lengths = _draw(inputs, outputs, plan.warmups, rng)
     warmups = [
         Exchange(index, renderer.messages(f"w{index}", [_user(prompter, isl, rng)], osl), isl, osl)
         for index, (isl, osl) in enumerate(zip(*lengths, strict=True))
@@ -148,62 +156,3 @@ def _conversation(
 
 def _user(prompter: Prompter, length: int, rng: np.random.Generator) -> dict[str, str]:
     return {"role": "user", "content": str(prompter.new(length, rng))}
-
-
-def _of_file(target: Target, plan: LoadPlan, asked: FileWorkload, rng: np.random.Generator) -> Workload:
-    raw = read_dataset(asked)
-    count = plan.requests + plan.warmups
-    renderer = Renderer(target, plan)
-    if asked.kind == "sharegpt":
-        found = questions(raw, asked.file, count)
-        rows = [Recorded(_body_of(plan, one.prompt), None, None) for one in found]
-        outputs = _text_lengths(target, [one.answer for one in found])
-    else:
-        rows = requests(raw, asked.file, count)
-        outputs = [row.output_tokens if row.output_tokens is not None else NEVER for row in rows]
-    inputs = _input_lengths(target, rows)
-
-    def exchanges(start: int, count: int, mark: str) -> list[Exchange]:
-        made = []
-        for number in range(start, start + count):
-            body = rows[number].body
-            if asked.kind == "sharegpt":
-                body = {**body, "max_tokens": outputs[number], "temperature": 0, "ignore_eos": True}
-            payload = renderer.recorded(f"{mark}{number - start}", body)
-            made.append(Exchange(number - start, payload, inputs[number], outputs[number]))
-        return made
-
-    measured = exchanges(0, plan.requests, "")
-    warmups = exchanges(plan.requests, plan.warmups, "w")
-    times = [row.at_s for row in rows[: plan.requests]]
-    stated = [at for at in times if at is not None]
-    if 0 < len(stated) < len(times):
-        raise ConfigError(
-            f"{asked.file}: {len(stated)} of {len(times)} requests have a timestamp", allowed="all or none"
-        )
-    return Workload(plan, warmups, measured, "approximate", offsets_ns(plan.arrival, plan.requests, rng, stated))
-
-
-def _body_of(plan: LoadPlan, prompt: str) -> dict[str, object]:
-    if plan.endpoint == "chat":
-        return {"messages": [{"role": "user", "content": prompt}]}
-    return {"prompt": prompt}
-
-
-def _text_lengths(target: Target, texts: Sequence[str]) -> list[int]:
-    """Return lengths in tokens: by the server's tokenizer, else estimated from the characters."""
-    if target.tokenizer not in ("llamacpp", "vllm"):
-        return [max(1, len(text) // _CHARACTERS_PER_TOKEN) for text in texts]
-    tokenizer = ServerTokenizer(target)
-    try:
-        return [max(1, len(tokenizer.ids(text))) for text in texts]
-    finally:
-        tokenizer.close()
-
-
-def _input_lengths(target: Target, rows: Sequence[Recorded]) -> list[int]:
-    """Return input lengths where text and tokenizer say, else NEVER: nobody knows before the server counts."""
-    prompts = [row.body.get("prompt") for row in rows]
-    if target.tokenizer not in ("llamacpp", "vllm") or not all(isinstance(prompt, str) for prompt in prompts):
-        return [len(prompt) if isinstance(prompt, list) else NEVER for prompt in prompts]
-    return _text_lengths(target, [str(prompt) for prompt in prompts])

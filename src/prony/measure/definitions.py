@@ -25,9 +25,9 @@ from prony.measure.generation import (
     ttft_scheduled,
 )
 from prony.measure.inflight import loaded_window, mean_in_flight, measured_window
+from prony.measure.measurement import Measurement
 from prony.measure.observed import EngineFacts
 from prony.measure.registry import STEADY
-from prony.measure.result import Measurement
 from prony.measure.statistics import QUANTILES, Floats, batch_means_interval, percentile_intervals
 from prony.measure.steady import Steady, steady_state
 

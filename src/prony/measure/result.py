@@ -1,47 +1,16 @@
 """Results and rows: what a job measured, whether it is valid, and where it comes from."""
 
-from typing import Annotated, Literal
-
-from pydantic import AfterValidator, Field
+from typing import Literal
 
 from prony.base.finding import Finding
 from prony.base.model import Frozen
+from prony.measure.measurement import MOST as MOST
+from prony.measure.measurement import STATS as STATS
+from prony.measure.measurement import Count as Count
+from prony.measure.measurement import Measurement as Measurement
 from prony.measure.observed import ClientFacts, Disturbance, EngineFacts
-from prony.measure.registry import is_metric
 from prony.recipe.deployment import EnvVar, ModelRef
 from prony.spec.point import SpecDecoding, Topology
-
-MOST = 1_000_000_000
-"""The greatest count that a row may state: devices, tokens of a request, requests in flight."""
-Count = Annotated[int, Field(ge=0, le=MOST)]
-STATS = ("mean", "std", "p50", "p90", "p95", "p99", "p999", "value")
-
-
-def _registered(key: str) -> str:
-    if not is_metric(key):
-        raise ValueError(f"'{key}' is not a metric")
-    return key
-
-
-def _known_stat(stat: str) -> str:
-    if stat not in STATS:
-        raise ValueError(f"'{stat}' is not a statistic: {', '.join(STATS)}")
-    return stat
-
-
-class Measurement(Frozen):
-    """One finite number. `metric` is a registry key, unit as registered there.
-
-    stat: mean, std, p50, p90, p95, p99, p999 or value; ci95: interval of the mean or of the value; n: how many
-    observations stand behind it; supported: false for a percentile with n < 10 / (1 - q).
-    """
-
-    metric: Annotated[str, AfterValidator(_registered)]
-    stat: Annotated[str, AfterValidator(_known_stat)]
-    value: float
-    ci95: tuple[float, float] | None = None
-    n: Count | None = None
-    supported: bool = True
 
 
 class Machine(Frozen):

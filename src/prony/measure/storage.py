@@ -22,6 +22,7 @@ _TABLES: tuple[tuple[str, type[Requests] | type[Events]], ...] = (("requests", R
 MOST_BYTES = 4 << 30
 """The most that an event log may unpack to: 40 bytes per event are 100 million events."""
 MOST_NS = 1 << 60
+_COMPRESSION = 1  # of stamps, a higher level makes 10 % less of three times the work
 
 
 class _Header(Frozen):
@@ -50,7 +51,10 @@ def write_log(path: Path, log: EventLog) -> None:
     arrays |= {f"requests.{name}": getattr(log.requests, name) for name in column_names(Requests)}
     arrays |= {f"events.{name}": getattr(log.events, name) for name in column_names(Events)}
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
     write_atomic(path, buffer.getvalue())
 
 

@@ -10,9 +10,9 @@ from prony.base.model import Frozen
 from prony.measure.definitions import DEFINITIONS, Devices, measure_made
 from prony.measure.eventlog import EventLog, Fault
 from prony.measure.generation import Generation, generation
+from prony.measure.measurement import Measurement
 from prony.measure.observed import ClientFacts
 from prony.measure.registry import STEADY
-from prony.measure.result import Measurement
 from prony.measure.steady import Steady, steady_state
 from prony.measure.verdicts import client_bound, judge_made
 from prony.spec.load import LoadPlan

@@ -7,7 +7,7 @@ server (lags, merged reads, achieved concurrency) are `warn`; together they mark
 from prony.base.finding import Finding
 from prony.measure.eventlog import EventLog
 from prony.measure.generation import Generation, generation
-from prony.measure.result import Measurement
+from prony.measure.measurement import Measurement
 from prony.measure.rules.answers import ANSWER_RULES
 from prony.measure.rules.case import Case, Rule
 from prony.measure.rules.client import CLIENT_RULES, bound_by

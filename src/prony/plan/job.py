@@ -8,6 +8,7 @@ from prony.base.model import Frozen, digest
 from prony.recipe.deployment import Deployment
 from prony.spec.load import MAX_SECONDS, LoadPlan
 from prony.spec.point import FixedSeqLen, Point
+from prony.spec.workload import FileWorkload
 
 
 class Job(Frozen):
@@ -36,12 +37,15 @@ class Job(Frozen):
     @property
     def key(self) -> str:
         """Digest of the resolved work. Not in it: names, paths, ports, time limits, priority."""
+        workload = self.load.workload
+        known = isinstance(workload, FileWorkload) and workload.sha256  # by its content: where it lies is no matter
+        exclude = {"workload": {"file"}} if known else None
         return digest(
             {
                 "schema": "prony.job/1",
                 "deployment": self.deployment.key,
                 "workload": self.point.workload.model_dump(mode="json"),
-                "load": self.load.model_dump(mode="json"),
+                "load": self.load.model_dump(mode="json", exclude=exclude),
                 "repeat": self.repeat,
             }
         )

@@ -15,6 +15,7 @@ from prony.sim.faults import Faults, read_fault
 from prony.sim.http import Connection
 from prony.sim.pacer import Pacer
 from prony.sim.service import VERSION, Options, Service
+from prony.sim.siblings import Siblings, raise_file_limit
 from prony.sim.timing import Timing
 
 _BACKLOG = 4096
@@ -66,11 +67,18 @@ def _run(args: argparse.Namespace, options: Options, faults: Faults) -> int:
 
     if faults.has("ignore-term"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(args, options, faults))
+    raise_file_limit()
+    if args.workers > 1 and not args.port:
+        raise ConfigError("several workers share one port, which must be named", fix="--port N with N above 0")
+    siblings = Siblings(args.workers - 1)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_serve(args, options, faults, siblings.mine))
+    finally:
+        siblings.stop()
 
 
-async def _serve(args: argparse.Namespace, options: Options, faults: Faults) -> int:
+async def _serve(args: argparse.Namespace, options: Options, faults: Faults, speaks: bool) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT,) if faults.has("ignore-term") else (signal.SIGINT, signal.SIGTERM):
@@ -84,13 +92,16 @@ async def _serve(args: argparse.Namespace, options: Options, faults: Faults) -> 
     pacer = Pacer(loop)
     service = Service(options, faults, pacer)
     try:
-        server = await loop.create_server(lambda: Connection(service.handle), args.host, args.port, backlog=_BACKLOG)
+        server = await loop.create_server(
+            lambda: Connection(service.handle), args.host, args.port, backlog=_BACKLOG, reuse_port=args.workers > 1
+        )
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise LaunchError(
             f"port {args.port} on {args.host}: {reason}", fix="stop what listens there, or use another port"
         ) from None
-    _say(f"simulated server: {options.model} at http://{args.host}:{server.sockets[0].getsockname()[1]}")
+    if speaks:
+        _say(f"simulated server: {options.model} at http://{args.host}:{server.sockets[0].getsockname()[1]}")
     await stop.wait()
     server.close()
     pacer.close()

@@ -8,10 +8,12 @@ from prony.base.model import Frozen
 
 MAX_RATE = 1_000_000.0
 MAX_STAGES = 1000
+_LEAST_RATE = 1e-9
+"""One request in 30 years: what is below is a mistake."""
 _DAY_S = 86_400.0
 
 Rate = Annotated[float, Field(ge=0, le=MAX_RATE)]
-Span = Annotated[float, Field(gt=0, le=30 * _DAY_S)]
+Span = Annotated[float, Field(ge=1e-6, le=30 * _DAY_S)]
 
 
 class ClosedLoop(Frozen):
@@ -48,7 +50,7 @@ class OpenLoop(Frozen):
 
     kind: Literal["open"] = "open"
     process: Literal["constant", "poisson", "gamma"] = "poisson"
-    burstiness: float = Field(default=1.0, gt=0, le=1000)
+    burstiness: float = Field(default=1.0, ge=0.001, le=1000)
     stages: tuple[Stage, ...] = Field(min_length=1, max_length=MAX_STAGES)
     repeat: bool = False
 
@@ -60,9 +62,9 @@ class OpenLoop(Frozen):
             raise ValueError("every stage that another follows needs for-s")
         if last.for_s is None and last.to_rate not in (None, last.rate):
             raise ValueError("a stage with to-rate needs for-s")
-        if max(rate for stage in self.stages for rate in (stage.rate, stage.to_rate or 0.0)) <= 0:
+        if max(rate for stage in self.stages for rate in (stage.rate, stage.to_rate or 0.0)) < _LEAST_RATE:
             raise ValueError("no stage has a rate above 0")
-        if last.for_s is None and last.rate <= 0:
+        if last.for_s is None and last.rate < _LEAST_RATE:
             raise ValueError("the last stage has rate 0 and no end")
         if self.burstiness != 1.0 and self.process != "gamma":
             raise ValueError("burstiness is of process: gamma")

@@ -1,13 +1,13 @@
 """How a point is loaded: literal plans, and rules that give one for each point."""
 
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from prony.base.model import Frozen
 from prony.spec.arrival import Arrival, ClosedLoop, TimedArrivals
 from prony.spec.workload import MAX_LENGTH as MAX_LENGTH
-from prony.spec.workload import FileWorkload, RandomTokens, Workload
+from prony.spec.workload import FileWorkload, MultiTurn, RandomTokens, Workload
 
 LOAD_NAMES = ("conc", "isl", "osl")
 """What the expressions of load rules may name."""
@@ -18,6 +18,29 @@ MAX_TOKENS = 1_000_000_000
 """Of all requests of a load, in and out: the client holds about 6 bytes per prompt token before it starts."""
 MAX_SECONDS = 30 * 86_400.0
 MAX_REPEATS = 1000
+
+
+class Clash(NamedTuple):
+    """Two parts of a load that exclude each other: the field that is to blame, why, and what to do."""
+
+    field: Literal["arrival", "workload"]
+    reason: str
+    fix: str
+
+
+def clash_of(endpoint: str, stream: bool, arrival: Arrival, workload: Workload) -> Clash | None:
+    """Return what does not go together, if anything."""
+    of_log = isinstance(workload, FileWorkload) and workload.kind == "request-log"
+    if isinstance(arrival, TimedArrivals) and not of_log:
+        reason = "arrival 'timed' needs the times of a workload 'request-log'"
+        return Clash("arrival", reason, "choose arrival 'closed' or 'open', or replay a request log")
+    if isinstance(workload, MultiTurn) and endpoint != "chat":
+        reason = "workload 'multi-turn' needs endpoint 'chat': only messages carry a conversation"
+        return Clash("workload", reason, "set endpoint: chat")
+    if isinstance(arrival, ClosedLoop) and arrival.prefill_concurrency is not None and not stream:
+        reason = "prefill-concurrency needs stream: a whole answer does not show its first token"
+        return Clash("arrival", reason, "leave out prefill-concurrency, or ask for streams")
+    return None
 
 
 class LoadPlan(Frozen):
@@ -46,8 +69,8 @@ class LoadPlan(Frozen):
         of_file = isinstance(self.workload, FileWorkload)
         if not of_file and (self.isl is None or self.osl is None):
             raise ValueError("isl and osl are needed: only a workload from a file has lengths of its own")
-        if isinstance(self.arrival, TimedArrivals) and not (of_file and self.workload.kind == "request-log"):
-            raise ValueError("arrival 'timed' needs the times of a workload 'request-log'")
+        if (clash := clash_of(self.endpoint, self.stream, self.arrival, self.workload)) is not None:
+            raise ValueError(clash.reason)
         tokens = (self.requests + self.warmups) * ((self.isl or 0) + (self.osl or 0))
         if tokens > MAX_TOKENS:
             raise ValueError(f"{tokens:,} tokens in all requests and warm-ups; at most {MAX_TOKENS:,}")

@@ -16,6 +16,7 @@ SIM_FLAGS = (
     Flag("role-chunk-ms", "float", "chat: milliseconds from arrival to the empty role chunk", default=0.0, least=0),
     Flag("max-model-len", "int", "prompt and output tokens, at most", default=32768, least=2),
     Flag("start-delay-s", "float", "seconds until the server listens", default=0.0, least=0),
+    Flag("workers", "int", "processes on one port; slots and counters are of each", default=1, least=1, most=256),
     Flag("seed", "int", "seed of the generated tokens", default=0),
     Flag("fault", "text", "a fault to inject, NAME or NAME=VALUE; can be repeated", repeats=True),
 )
