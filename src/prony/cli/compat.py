@@ -66,7 +66,9 @@ def _run(
     _check(parser, arguments)
     import gc
     import json
+    import os
 
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some costs more than all rows do
     gc.disable()  # rows only grow in number, and then the process ends: looking for garbage is in vain
     try:
         print_data(json.dumps(rows(arguments)) + "\n")
