@@ -143,3 +143,15 @@ def test_odd_states_of_a_checkout_end_in_a_report_or_one_error(
     out, err = capsys.readouterr()
     assert code in (0, 2) and "Traceback" not in err
     assert (json.loads(out)["exit_code"] == code) if out else err.startswith("prony: ")
+
+
+def test_changes_that_are_not_committed_are_told_where_commits_are_compared(
+    repo: Repo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo.append(CHANGELOG, entry(OLD_KEY))
+    words = ["changelog", "check", "--repo", str(repo.root), "--base-ref", "main", "--pr", "7"]
+    assert main(words) == 2
+    assert "not committed, so not judged here" in capsys.readouterr().err
+    repo.commit("ask for a run")
+    assert main(words) == 0
+    assert not capsys.readouterr().err

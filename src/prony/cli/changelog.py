@@ -197,6 +197,9 @@ def _print_verdict(
         verdict = {"accepted": not findings, "findings": plain, **({"mended": list(done)} if arguments.fix else {})}
         print_data(canonical_json(verdict).decode() + "\n")
         return
+    if inputs.uncommitted and not arguments.fix:
+        say(f"{inputs.head.file}: the work tree has changes that are not committed, so not judged here", sys.stderr)
+        say("  what to do: commit them, or run 'prony check', which judges the work tree", sys.stderr)
     for line in done:
         say(f"{inputs.head.file}:{line}")
     for finding in findings:

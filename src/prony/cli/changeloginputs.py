@@ -20,13 +20,17 @@ _RUNNERS = Path("configs/runners.yaml")
 
 @dataclass(frozen=True)
 class Inputs:
-    """Base and head, what they are called, and the configs; masters is None where no config was named or found."""
+    """Base and head, what they are called, and the configs; masters is None where no config was named or found.
+
+    uncommitted: the work tree holds another version than the head that was compared.
+    """
 
     base: "Source"
     head: "Source"
     base_name: str
     head_name: str
     masters: "Masters | None"
+    uncommitted: bool = False
 
 
 def add_pr_argument(parser: argparse.ArgumentParser, what: str) -> None:
@@ -157,7 +161,15 @@ def _from_git(arguments: argparse.Namespace) -> Inputs:
         base_name,
         head_name,
         _masters_of_git(arguments, repository, base, head),
+        arguments.head_ref is None and _differs(arguments.repo / path, repository.read(head, path)),
     )
+
+
+def _differs(file: Path, raw: bytes) -> bool:
+    try:
+        return file.read_bytes() != raw
+    except OSError:
+        return False
 
 
 def _masters_of_git(arguments: argparse.Namespace, repository: "Repository", base: str, head: str) -> "Masters | None":
