@@ -53,6 +53,23 @@ def test_bursts_are_silent_between_them_and_come_again() -> None:
     assert np.all(due % 4 < 1) and due[-1] > 30
 
 
+def test_nothing_is_due_in_a_silent_stage_nor_at_its_borders() -> None:
+    late = OpenLoop(process="constant", stages=(Stage(rate=0, for_s=3), Stage(rate=2)))
+    assert np.allclose(due_s(late, 3), [3, 3.5, 4])
+    bursts = OpenLoop(process="constant", stages=(Stage(rate=2, for_s=1), Stage(rate=0, for_s=9)), repeat=True)
+    assert np.allclose(due_s(bursts, 5), [0, 0.5, 10, 10.5, 20])
+
+
+def test_very_many_short_rounds_cost_no_time() -> None:
+    flicker = OpenLoop(stages=(Stage(rate=1, for_s=1e-6), Stage(rate=0, for_s=1e-6)), repeat=True)
+    assert due_s(flicker, 2000)[-1] == pytest.approx(4000, rel=0.1)
+
+
+def test_a_load_that_would_take_months_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"the last of 100 requests would be due after .* days"):
+        due_s(steady(1e-6), 100)
+
+
 def test_stages_that_end_too_early_say_how_many_requests_fit() -> None:
     short = OpenLoop(process="constant", stages=(Stage(rate=10, for_s=2),))
     with pytest.raises(ConfigError, match="end after 2 s, when 20 of 50 requests are due"):
@@ -102,6 +119,7 @@ def test_times_ascend_and_come_again_from_the_seed(stages: list[Stage], process:
         ({"stages": [{"rate": 1, "to-rate": 2}]}, "a stage with to-rate needs for-s"),
         ({"stages": [{"rate": 0, "for-s": 1}]}, "no stage has a rate above 0"),
         ({"stages": [{"rate": 1, "for-s": 1}, {"rate": 0}]}, "rate 0 and no end"),
+        ({"stages": [{"rate": 1e-300}]}, "no stage has a rate above 0"),
         ({"stages": [{"rate": 1}], "burstiness": 2}, "burstiness is of process: gamma"),
     ],
 )

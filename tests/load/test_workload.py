@@ -72,6 +72,23 @@ def test_a_prefix_that_leaves_no_room_is_refused() -> None:
         prepare(IDS, plan(workload=asked))
 
 
+def test_more_tokens_than_a_client_can_hold_are_refused_whatever_draws_them() -> None:
+    asked = {"kind": "random", "output": {"kind": "uniform", "least": 9_000_000, "most": 10_000_000}}
+    with pytest.raises(ConfigError, match="tokens in 200 requests; at most 1,000,000,000"):
+        prepare(IDS, plan(workload=asked))
+
+
+def test_a_prefix_cache_is_asked_to_forget_only_where_requests_have_nothing_in_common(serve: Serve) -> None:
+    def tokens(connection: socket.socket, ordinal: int) -> None:
+        content = orjson.dumps({"tokens": list(range(300)), "prompt": "x"})
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content))
+
+    target = Target(url=serve(tokens).url, model="m", tokenizer="llamacpp")
+    alone, shared = {"kind": "random"}, {"kind": "random", "prefix": {"groups": 2, "length": 8}}
+    assert all(body["cache_prompt"] is False for body in bodies(plan(requests=3, workload=alone), target))
+    assert all("cache_prompt" not in body for body in bodies(plan(requests=3, workload=shared), target))
+
+
 def test_an_open_loop_sends_when_requests_are_due_whatever_the_server_does(truth: Truth) -> None:
     truth.configure(ttft_us=30_000, itl_us=1_000)
     arrival = {"kind": "open", "process": "constant", "stages": [{"rate": 200}]}
@@ -235,6 +252,20 @@ def test_each_turn_carries_all_that_was_said_before(serve: Serve) -> None:
     assert [message["content"] for message in asked[2]][1::2] == ["answer 0", "answer 1"]
     assert asked[2][:3] == asked[1]
     assert log.requests.input_planned.tolist() == [5, 5 + 8 + 5, 5 + 8 + 5 + 8 + 5] * 2
+
+
+def test_conversations_go_on_from_whole_answers_too(serve: Serve) -> None:
+    def answer(connection: socket.socket, ordinal: int) -> None:
+        said = {"message": {"role": "assistant", "content": f"whole {ordinal}"}, "finish_reason": "length"}
+        body = orjson.dumps({"choices": [said], "usage": {"prompt_tokens": 5, "completion_tokens": 8}})
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    server = serve(answer)
+    log = load(server.url, endpoint="chat", requests=3, stream=False, workload={"kind": "multi-turn", "turns": 3})
+    assert faults(log) == [Fault.OK] * 3 and not log.streamed
+    asked = [orjson.loads(request.partition(b"\r\n\r\n")[2]) for request in server.requests]
+    assert all(body["stream"] is False and "stream_options" not in body for body in asked)
+    assert [message["content"] for message in asked[2]["messages"]][1::2] == ["whole 0", "whole 1"]
 
 
 def test_a_failed_turn_ends_its_conversation_and_no_other(serve: Serve) -> None:

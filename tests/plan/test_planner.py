@@ -1,10 +1,15 @@
+from pathlib import Path
+
 import pytest
 
 from prony.base.errors import PlanError
 from prony.plan.planner import plan
 from prony.recipe.deployment import Deployment, EnvVar, ModelRef, Role
+from prony.spec.arrival import OpenLoop, Stage
 from prony.spec.load import LoadRules
+from prony.spec.loadfile import load_rules
 from prony.spec.point import AgenticCoding, FixedSeqLen, Point, RolePool, Topology
+from prony.spec.workload import MultiTurn
 
 TOPOLOGY = Topology(pools=(RolePool(role="agg"),))
 RULES = LoadRules(requests="${max(8, 4 * conc)}", warmups="${conc}")
@@ -136,6 +141,29 @@ def test_several_entry_replicas_without_a_router_are_refused() -> None:
 
     with pytest.raises(PlanError, match="exactly one"):
         plan((point(1),), wide, RULES, "", "")
+
+
+def test_a_workload_file_is_known_by_what_it_holds_not_by_where_it_lies(tmp_path: Path) -> None:
+    def key(folder: str, line: str) -> str:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "log.jsonl").write_text(line)
+        load = tmp_path / folder / "load.yaml"
+        load.write_text("schema: 1\nworkload: {kind: request-log, file: log.jsonl}\n")
+        (launch,) = plan((point(),), deploy, load_rules(load), "", "")
+        return launch.jobs[0].key
+
+    here = key("a", '{"prompt": "x"}\n')
+    assert here == key("b", '{"prompt": "x"}\n') != key("b", '{"prompt": "y"}\n')
+
+
+def test_arrival_workload_and_stream_of_the_load_file_reach_every_job() -> None:
+    arrival = OpenLoop(stages=(Stage(rate=3),))
+    rules = LoadRules(endpoint="chat", stream=False, arrival=arrival, workload=MultiTurn(turns=2))
+    launches = plan((point(1), point(2)), deploy, rules, "", "")
+    loads = [job.load for launch in launches for job in launch.jobs]
+    assert [(load.arrival, load.workload, load.stream) for load in loads] == [(arrival, MultiTurn(turns=2), False)] * 2
+    (plain,) = plan((point(1),), deploy, LoadRules(endpoint="chat"), "", "")
+    assert plain.jobs[0].key != launches[0].jobs[0].key
 
 
 def test_where_a_model_lies_is_not_part_of_the_work() -> None:
