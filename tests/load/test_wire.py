@@ -237,3 +237,23 @@ def test_a_certificate_that_nobody_signed_is_refused_unless_told(tls: TlsServer)
 def test_a_missing_ca_file_is_named(tls: TlsServer, tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match=r"no\.pem: cannot be read as certificates"):
         secure_load(tls, ca_file=str(tmp_path / "no.pem"))
+
+
+def test_a_line_of_ten_megabytes_is_read_once_and_named(serve: Serve) -> None:
+    long = b'data: {"choices":[{"text":"' + b"x" * 10_000_000
+
+    def answer(connection: socket.socket, ordinal: int) -> None:
+        connection.sendall(OK_HEAD + chunk(TOKEN) + chunk(long + (b"\n\n" if ordinal else b'"}]}\n\n')) + chunk(LAST))
+        connection.sendall(chunk(DONE) + b"0\r\n\r\n")
+
+    began = time.monotonic()
+    log = load(serve(answer).url, requests=2, request_timeout_s=60)
+    assert faults(log) == [Fault.OK, Fault.GARBAGE]
+    assert "invalid JSON" in first_message(log) and len(first_message(log)) < 400
+    assert time.monotonic() - began < 30
+
+
+def test_a_server_that_takes_the_connection_and_says_nothing_times_out(serve: Serve) -> None:
+    log = load(serve(only(b"")).url, concurrency=2, requests=2, request_timeout_s=0.2)
+    assert faults(log) == [Fault.TIMEOUT] * 2
+    assert np.all(log.requests.headers == -1) and np.all(log.requests.end > log.requests.sent)

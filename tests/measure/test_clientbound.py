@@ -76,7 +76,7 @@ def test_streams_that_the_server_leaves_open_are_not_the_clients_fault_but_ends_
 
 def test_loops_that_need_not_be_full_are_not_asked_to_be() -> None:
     log = closed_loop(40, 4, latency_ms=10, turn_ms=5)
-    thinking = {"workload": {"kind": "multi-turn", "turns": 4, "think-s": 1}}
+    thinking = {"endpoint": "chat", "workload": {"kind": "multi-turn", "turns": 4, "think-s": 1}}
     limited = {"arrival": {"kind": "closed", "prefill-concurrency": 1}}
     assert "concurrency" in judged(log)
     assert judged(log, **thinking) == {} == judged(log, **limited)
