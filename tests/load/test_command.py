@@ -1,5 +1,6 @@
 """`prony load` as a person and as a program uses it."""
 
+import hashlib
 import json
 import os
 import pty
@@ -55,6 +56,18 @@ def test_the_model_is_asked_for_where_it_is_not_named(truth: Truth, tmp_path: Pa
     assert main(["load", "--url", truth.url, *SMALL, "--out", str(tmp_path / "kept")]) == 0
     kept = json.loads((tmp_path / "kept" / "load.json").read_text())
     assert kept["model"] and kept["plan"]["requests"] == 12
+
+
+def test_conversations_are_chat_and_a_file_is_kept_with_its_digest(truth: Truth, tmp_path: Path) -> None:
+    url, kept = ("--url", truth.url, "--model", "m", "--concurrency", "2"), tmp_path / "kept"
+    turns = ("--turns", "2", "--isl", "8", "--osl", "4", "--requests", "4")
+    assert main(["load", *url, *turns, "--out", str(kept)]) == 0
+    assert json.loads((kept / "load.json").read_text())["plan"]["endpoint"] == "chat"
+    (tmp_path / "log.jsonl").write_text('{"prompt": [1, 2, 3], "max_tokens": 8}\n' * 4)
+    dataset = f"request-log:{tmp_path / 'log.jsonl'}"
+    assert main(["load", *url, "--dataset", dataset, "--requests", "4", "--out", str(kept)]) == 0
+    workload = json.loads((kept / "load.json").read_text())["plan"]["workload"]
+    assert workload["sha256"] == hashlib.sha256((tmp_path / "log.jsonl").read_bytes()).hexdigest()
 
 
 def test_a_kept_load_is_reported_again_by_the_definitions_of_others(

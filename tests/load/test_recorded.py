@@ -81,14 +81,16 @@ def test_a_recorded_body_is_sent_as_it_was_but_for_model_and_stream(tmp_path: Pa
     assert body_of(streamed.payload)["stream_options"] == {"include_usage": True}
 
 
-def test_the_newer_name_of_the_answers_length_wins_and_null_is_no_length(tmp_path: Path) -> None:
+def test_only_a_request_whose_answer_cannot_end_early_has_a_length(tmp_path: Path) -> None:
     bodies: list[dict[str, object]] = [
-        {"prompt": "a", "max_completion_tokens": 4, "max_tokens": 9},
-        {"prompt": "a", "max_completion_tokens": None, "max_tokens": 9},
-        {"prompt": "a", "max_tokens": None},
+        {"prompt": "a", "max_completion_tokens": 4, "max_tokens": 9, "ignore_eos": True},
+        {"prompt": "a", "max_completion_tokens": None, "max_tokens": 9, "min_tokens": 9},
+        {"prompt": "a", "max_tokens": None, "ignore_eos": True},
+        {"prompt": "a", "max_tokens": 9},
+        {"prompt": "a", "max_tokens": 9, "min_tokens": 3, "ignore_eos": False},
     ]
     work = replayed(tmp_path, Target(url="http://127.0.0.1:1", model="m"), bodies)
-    assert [exchange.output_planned for exchange in work.measured] == [4, 9, -1]
+    assert [exchange.output_planned for exchange in work.measured] == [4, 9, -1, -1, -1]
 
 
 def test_sharegpt_is_measured_by_the_servers_tokenizer(serve: Serve, tmp_path: Path) -> None:

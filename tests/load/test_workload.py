@@ -120,7 +120,7 @@ def log_lines(*entries: object) -> str:
 
 def test_a_request_log_is_replayed_as_it_was_at_its_times(truth: Truth, tmp_path: Path) -> None:
     chat = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 3, "temperature": 0.7, "model": "other"}
-    plain = {"prompt": [1, 2, 3], "max_tokens": 5}
+    plain = {"prompt": [1, 2, 3], "max_tokens": 5, "ignore_eos": True}
     file = tmp_path / "log.jsonl"
     file.write_text(log_lines({"timestamp": 100.0, "body": chat}, {"timestamp": 100.1, "body": plain}))
     workload = {"kind": "request-log", "file": str(file)}
@@ -129,7 +129,7 @@ def test_a_request_log_is_replayed_as_it_was_at_its_times(truth: Truth, tmp_path
     assert first == {**chat, "model": "m", "stream": True, "stream_options": {"include_usage": True}}
     assert second["prompt"] == [1, 2, 3]
     log = load(truth.url, isl=None, osl=None, requests=2, concurrency=2, workload=workload, arrival={"kind": "timed"})
-    assert log.requests.output_planned.tolist() == [3, 5] and faults(log) == [Fault.OK] * 2
+    assert log.requests.output_planned.tolist() == [-1, 5] and faults(log) == [Fault.OK] * 2
     assert np.array_equal(log.requests.scheduled, [0, 100_000_000])
 
 
@@ -190,7 +190,9 @@ def timed(file: Path, **fields: object) -> LoadPlan:
 def test_a_log_in_the_order_of_ends_is_replayed_in_the_order_of_times(tmp_path: Path) -> None:
     file = tmp_path / "log"
     rows = [(7.0, 1), (5.0, 2), (9.0, 3), (6.5, 4)]
-    file.write_text(log_lines(*({"timestamp": at, "body": {"prompt": [n], "max_tokens": n}} for at, n in rows)))
+    file.write_text(
+        log_lines(*({"timestamp": at, "body": {"prompt": [n], "max_tokens": n, "min_tokens": n}} for at, n in rows))
+    )
     work = prepare(IDS, timed(file, requests=3, warmups=1))
     assert [x.output_planned for x in work.measured] == [2, 4, 1] and [x.output_planned for x in work.warmups] == [3]
     source = work.source(0, 1)

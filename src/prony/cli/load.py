@@ -46,7 +46,7 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("server")
     group.add_argument("--url", metavar="URL", help="http(s)://HOST:PORT[/PREFIX], the prefix goes before /v1")
     group.add_argument("--model", metavar="NAME", help="default: the only one at /v1/models")
-    group.add_argument("--endpoint", choices=("completions", "chat"), default="completions")
+    group.add_argument("--endpoint", choices=("completions", "chat"), help="default: completions; with --turns, chat")
     group.add_argument(
         "--tokenizer",
         choices=("auto", "llamacpp", "vllm", "ids", "none"),

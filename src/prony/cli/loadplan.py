@@ -1,6 +1,7 @@
 """From the options of `prony load` to its target and its plan."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -9,6 +10,7 @@ from prony.base.errors import ConfigError
 from prony.base.model import first_fault
 from prony.load.request import Target
 from prony.spec.load import LoadPlan
+from prony.spec.workload import FileWorkload
 
 _PER_SLOT = 10
 _DISTRIBUTIONS = {
@@ -34,9 +36,14 @@ def target_of(arguments: argparse.Namespace) -> Target:
     if not arguments.model:
         target = target.model_copy(update={"model": only_model(target)})
     tokenizer = find_tokenizer(target) if arguments.tokenizer == "auto" else arguments.tokenizer
-    if tokenizer == "ids" and arguments.endpoint == "chat":
+    if tokenizer == "ids" and endpoint_of(arguments) == "chat":
         tokenizer = "none"
     return target.model_copy(update={"tokenizer": tokenizer})
+
+
+def endpoint_of(arguments: argparse.Namespace) -> str:
+    """Return the endpoint asked for; without one, chat for conversations, else completions."""
+    return arguments.endpoint or ("completions" if arguments.turns is None else "chat")
 
 
 def plan_of(arguments: argparse.Namespace) -> LoadPlan:
@@ -44,7 +51,7 @@ def plan_of(arguments: argparse.Namespace) -> LoadPlan:
     if arguments.concurrency is None:
         raise ConfigError("load: --concurrency is missing", allowed="requests in flight, at least 1")
     fields: dict[str, Any] = {
-        "endpoint": arguments.endpoint,
+        "endpoint": endpoint_of(arguments),
         "isl": arguments.isl,
         "osl": arguments.osl,
         "range_ratio": arguments.ratio,
@@ -141,9 +148,11 @@ def _workload(arguments: argparse.Namespace) -> dict[str, Any]:
         raise ConfigError("load: --think-s is the pause between the turns of conversations", fix="add --turns N")
     if arguments.dataset is not None:
         kind, _, file = arguments.dataset.partition(":")
-        if kind not in ("sharegpt", "request-log") or not file:
+        if (kind != "sharegpt" and kind != "request-log") or not file:
             raise ConfigError(f"load: --dataset {arguments.dataset!r}", allowed="sharegpt:FILE, request-log:FILE")
-        return {"kind": kind, "file": file}
+        from prony.spec.loadfile import resolve_file
+
+        return resolve_file(FileWorkload(kind=kind, file=file), Path.cwd()).model_dump()
     if arguments.turns is not None:
         return {"kind": "multi-turn", "turns": arguments.turns, "think_s": arguments.think_s}
     return {

@@ -20,7 +20,7 @@ _HUMAN, _MODEL = ("human", "user"), ("gpt", "assistant", "chatgpt", "bing", "bar
 
 
 class Recorded(NamedTuple):
-    """A request of a log: its body, the tokens it asks for (None: it does not say), when it was made, in s."""
+    """A request of a log: its body, its answer's length in tokens (None: it may end early), when it was made, in s."""
 
     body: Mapping[str, Any]
     output_tokens: int | None
@@ -170,7 +170,8 @@ def _output_tokens(body: Mapping[str, Any], place: str) -> int | None:
             continue
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 1:
             raise _fault(place, f"'{name}' is no whole number from 1: {tokens!r}", _LOG)
-        return tokens
+        exactly = body.get("ignore_eos") is True or body.get("min_tokens") == tokens
+        return tokens if exactly else None
     return None
 
 
