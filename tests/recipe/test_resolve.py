@@ -159,7 +159,7 @@ def test_labels_must_equal_what_runs() -> None:
             sim_case("", **change)
     with pytest.raises(ConfigError, match=r"case.yaml:4: model.id is 'org/other'"):
         sim_case("model: {id: org/other}\n")
-    with pytest.raises(ConfigError, match=r"case.yaml: 2 replicas of agg, but the point has 1"):
+    with pytest.raises(ConfigError, match=r"case.yaml:4: 2 replicas of agg, but the point has 1"):
         sim_case("roles: {agg: {replicas: 2}}\n")
 
 

@@ -8,18 +8,25 @@ from pathlib import Path
 
 from prony.base.errors import ConfigError
 from prony.base.yamldoc import load_yaml
+from prony.facts.curves import Curve, load_curves, shipped_curves
 from prony.recipe import leaves
 from prony.recipe.model import Recipe, read_recipe
 
 MAX_DEPTH = 4
+CURVES = "acceptance"
+"""The folder beside recipes that holds acceptance curves of one's own."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Recipes by name, every one checked together with its parents; `places`: the directories they were read from."""
+    """Recipes by name, every one checked together with its parents; `places`: the directories they were read from.
+
+    curves: the acceptance curves that apply, those of the directories and those that come with Prony.
+    """
 
     recipes: Mapping[str, Recipe]
     places: tuple[str, ...] = ()
+    curves: tuple[Curve, ...] = ()
 
     def chain(self, name: str) -> tuple[Recipe, ...]:
         """Return a recipe's layers, the farthest parent first and itself last."""
@@ -58,15 +65,20 @@ class Catalogue:
 def load_catalogue(dirs: Sequence[Path]) -> Catalogue:
     """Read and check every YAML file under some directories. Raises ConfigError with file:line for the first fault."""
     recipes: list[Recipe] = []
+    curves: list[Curve] = []
     for folder in dirs:
         if not folder.is_dir():
             raise ConfigError(f"{folder}: no such directory of recipes", fix="check the path")
         files = sorted(path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml"))
-        recipes += [read_recipe(load_yaml(path), path.stem) for path in files]
-    return make_catalogue(recipes, tuple(str(folder) for folder in dirs))
+        recipes += [read_recipe(load_yaml(path), path.stem) for path in files if path.parent.name != CURVES]
+        for place in sorted({path.parent for path in files if path.parent.name == CURVES}):
+            curves += load_curves(place)
+    return make_catalogue(recipes, tuple(str(folder) for folder in dirs), tuple(curves))
 
 
-def make_catalogue(recipes: Iterable[Recipe], places: tuple[str, ...] = ()) -> Catalogue:
+def make_catalogue(
+    recipes: Iterable[Recipe], places: tuple[str, ...] = (), curves: tuple[Curve, ...] = ()
+) -> Catalogue:
     """Put recipes together. Raises ConfigError for equal names, missing parents, cycles, depth and idle nulls."""
     by_name: dict[str, Recipe] = {}
     for recipe in recipes:
@@ -76,7 +88,7 @@ def make_catalogue(recipes: Iterable[Recipe], places: tuple[str, ...] = ()) -> C
                 fix="rename one of the files",
             )
         by_name[recipe.name] = recipe
-    catalogue = Catalogue(by_name, places)
+    catalogue = Catalogue(by_name, places, (*curves, *shipped_curves()))
     for recipe in by_name.values():
         _check_parents(recipe, by_name)
         _check_nulls(catalogue.chain(recipe.name))

@@ -10,6 +10,12 @@ from prony.spec.point import RoleName, Topology
 
 ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 MAX_REPLICAS = 1024
+MAX_FILE_CHARACTERS = 1_000_000
+
+ProcessRole = RoleName | Literal["router"]
+"""The roles of a topology, and the router that stands before them: it needs no devices."""
+SpecMethod = Literal["draft_model", "dspark", "eagle", "eagle3", "mtp", "nextn", "ngram"]
+AcceptanceMode = Literal["real", "golden"]
 
 
 def fault_of_word(text: str) -> str | None:
@@ -65,16 +71,62 @@ class Probe(Frozen):
     timeout_s: float = Field(default=600.0, gt=0, le=MAX_SECONDS)
 
 
-class Role(Frozen):
-    """One kind of process: literal argv and environment, the ports it listens on, when it is ready."""
+class RoleFile(Frozen):
+    """A small file that a process reads at start; `{file:NAME}` in argv is its path."""
 
-    name: RoleName
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
+    text: str = Field(max_length=MAX_FILE_CHARACTERS)
+
+
+class SpecDecode(Frozen):
+    """Speculative decoding as it is asked for.
+
+    steps: tokens drafted in a row; draft_tokens: tokens verified at once, the root included (steps + 1 for a chain);
+    topk: branches. golden: acceptance is simulated at `acceptance_length` (tokens per verification step, the bonus
+    token included), the value of a committed curve at `steps`; real: drafts are verified, acceptance is what comes out.
+    """
+
+    method: SpecMethod
+    steps: int = Field(ge=1)
+    draft_tokens: int = Field(ge=1)
+    topk: int = Field(default=1, ge=1)
+    draft_model: str | None = None
+    acceptance: AcceptanceMode = "real"
+    acceptance_length: float | None = None
+    curve: str | None = None
+    curve_digest: str | None = None
+
+    @model_validator(mode="after")
+    def _golden_has_a_curve(self) -> Self:
+        asked = (self.acceptance_length, self.curve, self.curve_digest)
+        if (self.acceptance == "golden") != all(part is not None for part in asked):
+            raise ValueError("golden acceptance has a length, its curve and the curve's digest; real has none of them")
+        return self
+
+
+class Patch(Frozen):
+    """A change to the engine's own files inside its image: what is not the released engine is told on the result."""
+
+    file: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    reason: str
+    upstream: str | None = None
+
+
+class Role(Frozen):
+    """One kind of process: literal argv and environment, the ports it listens on, when it is ready.
+
+    gpus: devices of one replica. files: written before the process starts.
+    """
+
+    name: ProcessRole
     replicas: int = Field(default=1, ge=1, le=MAX_REPLICAS)
     argv: tuple[Word, ...] = Field(min_length=1)
     env: tuple[EnvVar, ...] = ()
     ports: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], ...] = ("http",)
     gpus: int = Field(default=0, ge=0)
     ready: Probe = Probe()
+    files: tuple[RoleFile, ...] = ()
 
     @model_validator(mode="after")
     def _can_be_started(self) -> Self:
@@ -96,7 +148,10 @@ class Origin(Frozen):
 
 
 class Deployment(Frozen):
-    """All that is needed to serve one point, with nothing left to decide."""
+    """All that is needed to serve one point, with nothing left to decide.
+
+    chat_template: prompts must go through the model's template, as drafts of random tokens are accepted too often.
+    """
 
     engine: str
     image: str
@@ -105,11 +160,14 @@ class Deployment(Frozen):
     served_model: str
     topology: Topology
     roles: tuple[Role, ...] = Field(min_length=1)
-    entry_role: RoleName = "agg"
+    entry_role: ProcessRole = "agg"
     python: str | None = None
     tokenizer: Literal["llamacpp", "vllm", "none"] = "none"
     engine_version: str | None = None
     simulated: bool = False
+    spec: SpecDecode | None = None
+    chat_template: bool = False
+    patches: tuple[Patch, ...] = ()
     recipe: str = ""
     origins: tuple[Origin, ...] = ()
 

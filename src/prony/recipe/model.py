@@ -10,7 +10,7 @@ from prony.base.errors import ConfigError
 from prony.base.model import Frozen
 from prony.base.validate import validate
 from prony.base.yamldoc import YamlMap
-from prony.recipe.deployment import ENV_NAME, ModelFile, fault_of_word
+from prony.recipe.deployment import ENV_NAME, AcceptanceMode, ModelFile, Patch, SpecMethod, fault_of_word
 from prony.recipe.leaves import Leaf, flatten
 from prony.recipe.when import NUMBER_NAMES, Condition, read_conditions
 from prony.spec import expression
@@ -20,8 +20,6 @@ MAX_RULES = 12
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _NOT_LEAVES = frozenset({"schema", "extends", "keys", "rules", "when"})
-
-SpecMethod = Literal["draft_model", "mtp", "eagle"]
 
 
 def seconds_of(text: Any) -> float:
@@ -106,9 +104,10 @@ class ModelForm(Frozen):
 
 
 class RoleForm(Frozen):
-    """What one role adds."""
+    """What one role adds. replicas, gpus (devices of a replica): checked against the point, which decides."""
 
     replicas: Count = None
+    gpus: Count = None
     args: ArgMap | None = None
     env: EnvMap | None = None
 
@@ -123,11 +122,44 @@ class RolesForm(Frozen):
 
 
 class SpecForm(Frozen):
-    """Speculative decoding: the method, tokens drafted per step, and the model that drafts (`self`: the served one)."""
+    """Speculative decoding: the method, tokens drafted in a row, and the model that drafts (`self`: the served one).
+
+    acceptance: unset, golden for agentic throughput and real for all else; evals are always real. drafter,
+    draft_sample, rejection, thinking: which committed curve, where several are of one model and method.
+    """
 
     method: SpecMethod | None = None
     steps: Count = None
+    draft_tokens: Count = None
+    topk: Count = None
     draft_model: str | None = None
+    acceptance: AcceptanceMode | None = None
+    drafter: str | None = None
+    draft_sample: str | None = None
+    rejection: str | None = None
+    thinking: Literal["on", "off"] | None = None
+
+
+class OffloadForm(Frozen):
+    """KV blocks in host memory. tier, backend: checked against the point; ratio: host pool to device pool."""
+
+    tier: Literal["none", "dram"] | None = None
+    backend: str | None = None
+    ratio: Annotated[Any, BeforeValidator(_argument)] = None
+
+
+class RouterForm(Frozen):
+    """What stands before several workers."""
+
+    kind: str | None = None
+    args: ArgMap | None = None
+    env: EnvMap | None = None
+
+
+class TopologyForm(Frozen):
+    """How roles are put together; how they are spread is the point's."""
+
+    router: RouterForm | None = None
 
 
 class ReadyForm(Frozen):
@@ -138,7 +170,11 @@ class ReadyForm(Frozen):
 
 
 class PatchForm(Frozen):
-    """What a layer or a rule can set."""
+    """What a layer or a rule can set.
+
+    context: tokens that a request may have; graph_batch: the largest batch of captured graphs; the engine renders both.
+    flags: flags that the image's engine has and the checked-in table lacks, with their kinds.
+    """
 
     engine: str | None = None
     python: str | None = None
@@ -146,8 +182,14 @@ class PatchForm(Frozen):
     env: EnvMap | None = None
     model: ModelForm | None = None
     served_model: str | None = None
+    context: Count = None
+    graph_batch: Count = None
+    flags: dict[str, Literal["int", "float", "text", "switch"] | None] | None = None
+    topology: TopologyForm | None = None
     roles: RolesForm | None = None
     spec: SpecForm | None = None
+    kv_offload: OffloadForm | None = None
+    patches: tuple[Patch, ...] | None = None
     ready: ReadyForm | None = None
 
 

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from prony.base.errors import ConfigError
 from prony.base.yamldoc import YamlMap
@@ -20,16 +20,25 @@ _POOL_NUMBERS: dict[str, Callable[[RolePool], int]] = {
     "dcp": lambda pool: pool.dcp,
     "pcp": lambda pool: pool.pcp,
     "replicas": lambda pool: pool.replicas,
+    "nodes": lambda pool: pool.nodes or 1,
 }
 _ROLE_PREFIXES = {role: "" if role == "agg" else f"{role}_" for role in get_args(RoleName)}
 
 NUMBER_NAMES = frozenset(
-    {"conc", "isl", "osl", "gpus"} | {f"{prefix}{name}" for prefix in _ROLE_PREFIXES.values() for name in _POOL_NUMBERS}
+    {"conc", "isl", "osl", "gpus", "cpu_dram_gb"}
+    | {f"{prefix}{name}" for prefix in _ROLE_PREFIXES.values() for name in _POOL_NUMBERS}
 )
 SWITCH_NAMES = frozenset({"disagg", "multinode"} | {f"{prefix}dp_attention" for prefix in _ROLE_PREFIXES.values()})
-TEXT_NAMES = frozenset({"model", "model_prefix", "precision", "framework", "runner", "spec_decoding", "kv_offload"})
+_OF_POINT = ("model", "model_prefix", "precision", "framework", "runner", "spec_decoding", "kv_transfer")
+TEXT_NAMES = frozenset({*_OF_POINT, "kv_offload", "kv_offload_backend", "scenario", "purpose"})
 FIELD_NAMES = NUMBER_NAMES | SWITCH_NAMES | TEXT_NAMES
-_CHOICES = {"spec_decoding": get_args(SpecDecoding), "kv_offload": ("none", "dram")}
+Purpose = Literal["throughput", "eval"]
+_CHOICES = {
+    "spec_decoding": get_args(SpecDecoding),
+    "kv_offload": ("none", "dram"),
+    "scenario": ("fixed-seq-len", "agentic-coding"),
+    "purpose": get_args(Purpose),
+}
 
 _COMPARISON = re.compile(r"(>=|<=|>|<)\s*(\d+)")
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
@@ -46,7 +55,7 @@ def numbers(point: Point) -> dict[str, int]:
     Those of an `agg` pool have plain names (tp), those of other roles the role's (decode_tp).
     An expert parallelism that is not set counts as 1.
     """
-    result = {"conc": point.concurrency, "gpus": point.topology.gpus}
+    result = {"conc": point.concurrency, "gpus": point.topology.gpus, "cpu_dram_gb": point.cpu_dram_gb}
     if isinstance(point.workload, FixedSeqLen):
         result |= {"isl": point.workload.isl, "osl": point.workload.osl}
     for pool in point.topology.pools:
@@ -54,13 +63,15 @@ def numbers(point: Point) -> dict[str, int]:
     return result
 
 
-def fields(point: Point) -> dict[str, Field]:
+def fields(point: Point, purpose: Purpose = "throughput") -> dict[str, Field]:
     """Return all fields of a point that a `when` can ask about."""
-    texts = {name: str(getattr(point, name)) for name in TEXT_NAMES - {"kv_offload"}}
+    texts = {name: str(getattr(point, name) or "none") for name in _OF_POINT}
+    texts |= {"scenario": point.workload.kind, "purpose": purpose}
+    texts |= {"kv_offload": point.kv_offload.mode, "kv_offload_backend": point.kv_offload.backend or "none"}
     switches = {"disagg": point.disagg, "multinode": point.multinode}
     for pool in point.topology.pools:
         switches[f"{_ROLE_PREFIXES[pool.role]}dp_attention"] = bool(pool.dp_attention)
-    return {**numbers(point), **texts, **switches, "kv_offload": point.kv_offload.mode}
+    return {**numbers(point), **texts, **switches}
 
 
 @dataclass(frozen=True)

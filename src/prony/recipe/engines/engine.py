@@ -1,23 +1,82 @@
-"""What Prony knows of an engine: its flags, what it can do, and how it is called."""
+"""What Prony knows of an engine: its flags, what it can do, how it is called, and what it tells of itself."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from prony.recipe.deployment import SpecMethod
 from prony.recipe.engines.flags import Flag
-from prony.recipe.intent import Intent, RoleIntent
-from prony.recipe.model import SpecMethod
+from prony.recipe.intent import Intent, Rendered, RoleIntent
 from prony.spec.point import RoleName
+
+Render = Callable[[Intent, RoleIntent], Rendered]
+
+
+@dataclass(frozen=True)
+class LogPattern:
+    """A line of an engine's log that says something. regex: its named groups are the values."""
+
+    name: str
+    regex: str
+    cause: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Drafts:
+    """Names of the counters in which an engine tells how its drafts fared.
+
+    drafts: verification steps; drafted, accepted: tokens, the bonus token not among them; per_position: accepted,
+    labelled `position`. length: where there are no counters, a gauge of tokens per step (averaged over time, no error).
+    """
+
+    drafts: str | None = None
+    drafted: str | None = None
+    accepted: str | None = None
+    per_position: str | None = None
+    length: str | None = None
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What an engine tells of itself: Prometheus names, and log lines (KV pool size, known failures)."""
+
+    metrics_path: str | None = "/metrics"
+    drafts: Drafts = Drafts()
+    running: str | None = None
+    waiting: str | None = None
+    kv_usage: str | None = None
+    prompt_tokens: str | None = None
+    generated_tokens: str | None = None
+    external_hits: str | None = None
+    kv_pool: tuple[LogPattern, ...] = ()
+    failures: tuple[LogPattern, ...] = ()
 
 
 @dataclass(frozen=True)
 class Engine:
-    """One engine. `render` returns the argv of a role; it is pure and raises ConfigError for what it can't do."""
+    """One engine. `render` says how a role is started; it is pure and raises ConfigError for what it can't do.
+
+    routers: how what stands before several workers is started, by kind; the role of its intent is the first pool.
+    flags, router_flags: what a recipe may set; `version` and `source` say of which release they are. env_prefixes: how
+    variables begin that this engine reads; `env` are those that are known, none: nothing is known of them.
+    """
 
     name: str
     flags: tuple[Flag, ...]
-    render: Callable[[Intent, RoleIntent], tuple[str, ...]]
+    render: Render
     roles: frozenset[RoleName]
     spec_methods: frozenset[SpecMethod]
     tokenizer: Literal["llamacpp", "vllm", "none"]
     simulated: bool = False
+    golden: bool = False
+    offload_backends: frozenset[str] = frozenset()
+    kv_transfers: frozenset[str] = frozenset()
+    routers: dict[str, Render] = field(default_factory=dict)
+    router_flags: dict[str, tuple[Flag, ...]] = field(default_factory=dict)
+    version: str = ""
+    source: str = ""
+    env_prefixes: tuple[str, ...] = ()
+    env: frozenset[str] = frozenset()
+    probe: str = "/health"
+    telling: Telling = Telling()

@@ -1,13 +1,14 @@
 """How llama.cpp's server is called."""
 
 from prony.base.errors import ConfigError
-from prony.recipe.engines.engine import Engine
+from prony.recipe.deployment import SpecDecode
+from prony.recipe.engines.engine import Drafts, Engine, Telling
 from prony.recipe.engines.flags import argv_of
 from prony.recipe.engines.llamacpp_flags import LLAMACPP_FLAGS
-from prony.recipe.intent import Intent, RoleIntent, SpecIntent
+from prony.recipe.intent import Intent, Rendered, RoleIntent
 
 
-def _render(intent: Intent, role: RoleIntent) -> tuple[str, ...]:
+def _render(intent: Intent, role: RoleIntent) -> Rendered:
     if not intent.model.files:
         raise ConfigError(f"{intent.place}: llamacpp needs a file to serve", fix="add model.location and model.files")
     if role.pool.gpus != 1:
@@ -17,22 +18,21 @@ def _render(intent: Intent, role: RoleIntent) -> tuple[str, ...]:
             fix="mend the search space in the master config: a label must equal what runs",
         )
     model = "{model_dir}/" + intent.model.files[0].name
-    return (
-        *("{python}", "-m", "prony.recipe.engines.llamacpp_server", "--model", model),
-        *("--host", "127.0.0.1", "--port", "{port:http}", "--alias", intent.served_model, "--metrics"),
-        *(_drafting(intent.spec, model) if intent.spec else ()),
-        *argv_of(role.args),
+    return Rendered(
+        (
+            *("{python}", "-m", "prony.recipe.engines.llamacpp_server", "--model", model),
+            *("--host", "127.0.0.1", "--port", "{port:http}", "--alias", intent.served_model, "--metrics"),
+            *(_drafting(intent.spec, intent.spec_place, model) if intent.spec else ()),
+            *argv_of(role.args),
+        )
     )
 
 
-def _drafting(spec: SpecIntent, model: str) -> tuple[str, ...]:
+def _drafting(spec: SpecDecode, place: str, model: str) -> tuple[str, ...]:
     if spec.draft_model != "self":
-        raise ConfigError(
-            f"{spec.place}: llamacpp can't draft with '{spec.draft_model}'", allowed="spec.draft_model: self"
-        )
-    if spec.steps is None or spec.steps < 1:
-        raise ConfigError(f"{spec.place}: spec.steps must be 1 or more tokens", fix="add 'steps: 3' to spec")
-    return ("--spec-type", "draft-simple", "--model-draft", model, "--draft-max", str(spec.steps))
+        raise ConfigError(f"{place}: llamacpp can't draft with '{spec.draft_model}'", allowed="spec.draft_model: self")
+    simulated = () if spec.acceptance_length is None else ("--spec-synth-len", str(spec.acceptance_length))
+    return ("--spec-type", "draft-simple", "--model-draft", model, "--draft-max", str(spec.steps), *simulated)
 
 
 LLAMACPP = Engine(
@@ -42,4 +42,17 @@ LLAMACPP = Engine(
     roles=frozenset({"agg"}),
     spec_methods=frozenset({"draft_model"}),
     tokenizer="llamacpp",
+    golden=True,
+    telling=Telling(
+        drafts=Drafts(
+            drafts="llamacpp:spec_decode_num_drafts_total",
+            drafted="llamacpp:spec_decode_num_draft_tokens_total",
+            accepted="llamacpp:spec_decode_num_accepted_tokens_total",
+            per_position="llamacpp:spec_decode_num_accepted_tokens_per_pos_total",
+        ),
+        running="llamacpp:requests_processing",
+        waiting="llamacpp:requests_deferred",
+        prompt_tokens="llamacpp:prompt_tokens_total",
+        generated_tokens="llamacpp:tokens_predicted_total",
+    ),
 )

@@ -13,6 +13,13 @@ LLAMACPP_FLAGS = (
     Flag("metrics", "switch", "serve Prometheus metrics at /metrics", owner=_PRONY),
     Flag("model-draft", "text", "the GGUF file that drafts", owner="spec.draft_model"),
     Flag("spec-type", "text", "how tokens are drafted", choices=("none", "draft-simple"), owner="spec.method"),
+    Flag(
+        "spec-synth-len",
+        "float",
+        "tokens per step to simulate, the bonus token included",
+        least=1,
+        owner="spec.acceptance",
+    ),
     Flag("draft-max", "int", "tokens drafted per step, at most", owner="spec.steps"),
     Flag("ctx-size", "int", "tokens of context over all slots (0: the model's)", default=0, least=0),
     Flag("parallel", "int", "slots: requests decoded at once", default=1, least=1),

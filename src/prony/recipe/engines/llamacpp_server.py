@@ -154,6 +154,8 @@ def _set_drafting(xllamacpp: ModuleType, speculative: Any, args: argparse.Namesp
     speculative.draft.p_min = args.draft_p_min
     if args.draft_max is not None:
         speculative.draft.n_max = args.draft_max
+    if args.spec_synth_len is not None:
+        speculative.synth_len = args.spec_synth_len
 
 
 @contextlib.contextmanager

@@ -3,14 +3,12 @@
 from prony.recipe.engines.engine import Engine
 from prony.recipe.engines.flags import argv_of
 from prony.recipe.engines.sim_flags import SIM_FLAGS
-from prony.recipe.intent import Intent, RoleIntent
+from prony.recipe.intent import Intent, Rendered, RoleIntent
 
 
-def _render(intent: Intent, role: RoleIntent) -> tuple[str, ...]:
-    return (
-        *("{python}", "-m", "prony.sim.server", "--host", "127.0.0.1", "--port", "{port:http}"),
-        *("--model", intent.served_model, *argv_of(role.args)),
-    )
+def _render(intent: Intent, role: RoleIntent) -> Rendered:
+    called = ("{python}", "-m", "prony.sim.server", "--host", "127.0.0.1", "--port", "{port:http}")
+    return Rendered((*called, "--model", intent.served_model, *argv_of(role.args)))
 
 
 SIM = Engine(
