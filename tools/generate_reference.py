@@ -52,7 +52,7 @@ def engines_page() -> str:
         parts += [
             f"| `{flag.name}` | {' · '.join(flag.choices) or flag.kind} "
             f"| {'' if flag.default is None else flag.default} | {flag.owner} | {flag.help} |"
-            for flag in engine.flags
+            for flag in engine.flags("")
         ]
     return "\n".join(parts) + "\n"
 

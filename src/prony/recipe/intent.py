@@ -43,6 +43,7 @@ class Intent:
     gpus_per_node: devices that share a node's host memory.
     """
 
+    image: str
     model: ModelRef
     served_model: str
     pools: tuple[RolePool, ...]

@@ -138,7 +138,7 @@ def _check_transfer(layers: Layers, engine: Engine) -> None:
             allowed=", ".join(sorted(engine.kv_transfers)) or "none",
             fix="mend kv-p2p-transfer in the master config",
         )
-    several = sum(pool.replicas for pool in point.topology.pools) > 1
+    several = sum(pool.replicas for pool in point.topology.pools) > 1 or engine.always_routed
     if several and kind is None:
         raise ConfigError(
             f"{layers.recipe.file} recipe {layers.recipe.name}: nothing stands before the "

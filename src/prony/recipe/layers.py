@@ -76,6 +76,7 @@ class Layers:
             files=tuple(ModelFile.model_validate(file) for file in self.get("model.files") or ()),
         )
         return Intent(
+            image=self.point.image,
             model=model,
             served_model=self.get("served_model") or self.point.model,
             pools=self.point.topology.pools,

@@ -67,7 +67,7 @@ def merge(chain: Sequence[Recipe], point: Point, purpose: Purpose = "throughput"
 
 def _roles(layers: Layers, engine: Engine, intent: Intent) -> Iterator[Role]:
     """Yield the workers of every pool, then the router before them."""
-    flags = (*engine.flags, *layers.flags())
+    flags = (*engine.flags(intent.image), *layers.flags())
     for pool in intent.pools:
         check_pool(layers, pool)
         asked = RoleIntent(pool, layers.args(pool.role))
@@ -76,7 +76,7 @@ def _roles(layers: Layers, engine: Engine, intent: Intent) -> Iterator[Role]:
         yield _role(layers, engine, pool.role, engine.render(intent, asked), replicas=pool.replicas, gpus=gpus)
     if intent.router is not None:
         kind = intent.router.kind
-        check_args(intent.router.args, engine.router_flags.get(kind, ()), kind)
+        check_args(intent.router.args, engine.router_flags[kind](), kind)
         rendered = engine.routers[kind](intent, RoleIntent(intent.pools[0], intent.router.args))
         yield _role(layers, engine, "router", rendered)
 
@@ -124,7 +124,7 @@ def _role_origins(layers: Layers, engine: Engine, role: Role) -> Iterator[Origin
     for kind, items in said.items():
         for name, leaf in items.items():
             yield _written(f"roles.{role.name}.{kind}.{name}", leaf)
-    for flag in engine.flags:
+    for flag in engine.flags(layers.point.image):
         if f"--{flag.name}" in role.argv and flag.name not in said["args"]:
             yield _origin(layers, flag.owner, f"engine {engine.name}", f"roles.{role.name}.args.{flag.name}")
     for one in role.env:

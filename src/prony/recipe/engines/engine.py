@@ -10,6 +10,8 @@ from prony.recipe.intent import Intent, Rendered, RoleIntent
 from prony.spec.point import RoleName
 
 Render = Callable[[Intent, RoleIntent], Rendered]
+FlagsOf = Callable[[str], tuple[Flag, ...]]
+"""Flags by the image that holds the engine."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,13 @@ class Engine:
     """One engine. `render` says how a role is started; it is pure and raises ConfigError for what it can't do.
 
     routers: how what stands before several workers is started, by kind; the role of its intent is the first pool.
-    flags, router_flags: what a recipe may set; `version` and `source` say of which release they are. env_prefixes: how
-    variables begin that this engine reads; `env` are those that are known, none: nothing is known of them.
+    flags: what the release in an image takes; router_flags: what a router takes. always_routed: its workers speak to
+    their router alone. env_prefixes: how variables begin that only this engine reads; env: those that the release in an
+    image reads, none where nothing is known of them. golden: it can simulate acceptance.
     """
 
     name: str
-    flags: tuple[Flag, ...]
+    flags: FlagsOf
     render: Render
     roles: frozenset[RoleName]
     spec_methods: frozenset[SpecMethod]
@@ -73,10 +76,9 @@ class Engine:
     offload_backends: frozenset[str] = frozenset()
     kv_transfers: frozenset[str] = frozenset()
     routers: dict[str, Render] = field(default_factory=dict)
-    router_flags: dict[str, tuple[Flag, ...]] = field(default_factory=dict)
-    version: str = ""
-    source: str = ""
+    router_flags: dict[str, Callable[[], tuple[Flag, ...]]] = field(default_factory=dict)
     env_prefixes: tuple[str, ...] = ()
-    env: frozenset[str] = frozenset()
+    env: Callable[[str], frozenset[str]] = lambda _image: frozenset()
+    always_routed: bool = False
     probe: str = "/health"
     telling: Telling = Telling()

@@ -12,13 +12,15 @@ Kind = Literal["int", "float", "text", "switch"]
 _READERS: dict[str, type] = {"int": int, "float": float, "text": str}
 _KINDS = {"int": "a whole number", "float": "a number"}
 _LARGEST = 2**31 - 1  # C's int
+_LISTED = 60
 
 
 @dataclass(frozen=True)
 class Flag:
     """One flag of an engine. `owner` says who sets it when that is not the recipe's `args`.
 
-    least, most: bounds of its number, both allowed; without them what a C int holds.
+    A name that ends with "." stands for all names that begin so, of any kind. repeats: several values repeat the flag;
+    many: they follow it, as words. least, most: bounds of its number, both allowed; without them what a C int holds.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Flag:
     owner: str = ""
     least: int | float | None = None
     most: int | float | None = None
+    many: bool = False
 
     def fault(self, value: str) -> str | None:
         """Say what a value must be when it is not, or None."""
@@ -76,12 +79,14 @@ def check_args(args: Sequence[Arg], flags: Sequence[Flag], engine: str) -> None:
     known = {flag.name: flag for flag in flags}
     open_names = sorted(flag.name for flag in flags if not flag.owner)
     for arg in args:
-        flag = known.get(arg.name)
+        flag = known.get(arg.name) or known.get(arg.name[: arg.name.find(".") + 1])
         if flag is None:
             guess = difflib.get_close_matches(arg.name.lstrip("-").replace("_", "-"), open_names, n=1)
             hint = f" (did you mean '{guess[0]}'?)" if guess else ""
             raise ConfigError(
-                f"{arg.place}: '{arg.name}' is not a flag of {engine}{hint}", allowed=", ".join(open_names)
+                f"{arg.place}: '{arg.name}' is not a flag of {engine}{hint}",
+                allowed=", ".join(open_names) if len(open_names) <= _LISTED else _near(arg.name, open_names),
+                fix="if the image's engine has it, add it to the recipe: flags: {NAME: int, float, text or switch}",
             )
         if flag.owner:
             raise ConfigError(
@@ -93,9 +98,9 @@ def check_args(args: Sequence[Arg], flags: Sequence[Flag], engine: str) -> None:
 def _check_values(arg: Arg, flag: Flag) -> None:
     if flag.kind == "switch" and arg.values:
         raise ConfigError(f"{arg.place}: '{arg.name}' takes no value (given: {arg.values[0]})", fix="write true")
-    if flag.kind != "switch" and not arg.values:
-        raise ConfigError(f"{arg.place}: '{arg.name}' needs a value", allowed=f"{flag.kind}: {flag.help}")
-    if len(arg.values) > 1 and not flag.repeats:
+    if flag.kind != "switch" and not arg.values and not flag.name.endswith("."):
+        raise ConfigError(f"{arg.place}: '{arg.name}' needs a value", allowed=f"{flag.kind}: {flag.help}".strip(": "))
+    if len(arg.values) > 1 and not (flag.repeats or flag.many or flag.name.endswith(".")):
         raise ConfigError(f"{arg.place}: '{arg.name}' can be given once only", fix="write one value, not a list")
     for value in arg.values:
         fault = flag.fault(value)
@@ -103,11 +108,20 @@ def _check_values(arg: Arg, flag: Flag) -> None:
             raise ConfigError(f"{arg.place}: '{arg.name}' can't be {value}", allowed=fault, fix=flag.help)
 
 
-def argv_of(args: Sequence[Arg]) -> tuple[str, ...]:
-    """Return `--name value` words, in the order of the names."""
+def _near(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=5, cutoff=0.5)
+    return f"{len(names)} flags, the nearest: {', '.join(near)}" if near else f"{len(names)} flags, none like it"
+
+
+def argv_of(args: Sequence[Arg], flags: Sequence[Flag] = ()) -> tuple[str, ...]:
+    """Return `--name value` words, in the order of the names; several values of a flag with `many` follow it once."""
+    many = {flag.name for flag in flags if flag.many}
     words: list[str] = []
     for arg in sorted(args, key=lambda arg: arg.name):
-        words += [f"--{arg.name}"] if not arg.values else []
-        for value in arg.values:
-            words += [f"--{arg.name}", value]
+        if not arg.values:
+            words.append(f"--{arg.name}")
+        elif arg.name in many:
+            words += [f"--{arg.name}", *arg.values]
+        else:
+            words += [word for value in arg.values for word in (f"--{arg.name}", value)]
     return tuple(words)

@@ -37,7 +37,7 @@ def _drafting(spec: SpecDecode, place: str, model: str) -> tuple[str, ...]:
 
 LLAMACPP = Engine(
     name="llamacpp",
-    flags=LLAMACPP_FLAGS,
+    flags=lambda _image: LLAMACPP_FLAGS,
     render=_render,
     roles=frozenset({"agg"}),
     spec_methods=frozenset({"draft_model"}),

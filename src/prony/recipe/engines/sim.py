@@ -13,7 +13,7 @@ def _render(intent: Intent, role: RoleIntent) -> Rendered:
 
 SIM = Engine(
     name="sim",
-    flags=SIM_FLAGS,
+    flags=lambda _image: SIM_FLAGS,
     render=_render,
     roles=frozenset({"agg"}),
     spec_methods=frozenset(),

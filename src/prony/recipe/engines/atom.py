@@ -1,0 +1,109 @@
+"""How ATOM's server is called, and what it tells of itself."""
+
+from prony.base.errors import ConfigError
+from prony.recipe.engines.engine import Drafts, Engine, LogPattern, Telling
+from prony.recipe.engines.flags import Flag, argv_of
+from prony.recipe.engines.shared import (
+    HOST,
+    PRONY,
+    draft_model_of,
+    has,
+    json_argument,
+    model_argument,
+    refuse,
+    sizes,
+    unless_set,
+)
+from prony.recipe.engines.tables import table
+from prony.recipe.intent import Intent, Rendered, RoleIntent
+from prony.spec.point import RolePool
+
+_TOPOLOGY = ("tensor-parallel-size", "data-parallel-size", "enable-expert-parallel", "enable-dp-attention")
+OWNERS = {
+    "model": "model.id",
+    "served-model-name": "served_model",
+    "host": PRONY,
+    "server-port": PRONY,
+    "port": PRONY,
+    "method": "spec.method",
+    "num-speculative-tokens": "spec.steps",
+    **dict.fromkeys(("spec-decode-acceptance-length", "spec-decode-acceptance-rate"), "spec.acceptance"),
+    **dict.fromkeys(_TOPOLOGY, "topology"),
+}
+_METHODS = {"mtp": "mtp", "nextn": "mtp", "eagle": "mtp", "eagle3": "eagle3", "dspark": "dspark"}
+_CONNECTORS = {"mooncake": "mooncake", "mori": "moriio"}
+
+
+def flags(image: str) -> tuple[Flag, ...]:
+    """Return ATOM's flags."""
+    return table("atom", image).owned(OWNERS)
+
+
+def _render(intent: Intent, role: RoleIntent) -> Rendered:
+    refuse(
+        intent,
+        "atom",
+        pipeline_parallelism=role.pool.pp > 1,
+        context_parallelism=role.pool.dcp > 1 or role.pool.pcp > 1,
+    )
+    called = ("{python}", "-m", "atom.entrypoints.openai_server", "--model", model_argument(intent.model))
+    named = ("--served-model-name", intent.served_model, "--host", HOST, "--server-port", "{port:http}")
+    words = (
+        *(*called, *named, *_parallel(role.pool), *unless_set(role, "max-model-len", intent.context)),
+        *(*_speculation(intent), *_transfer(intent, role), *argv_of(role.args, flags(intent.image))),
+    )
+    return Rendered(words, ports=("http", "handshake") if intent.disagg else ("http",))
+
+
+def _parallel(pool: RolePool) -> tuple[str, ...]:
+    switches = (("enable-expert-parallel", (pool.ep or 1) > 1), ("enable-dp-attention", bool(pool.dp_attention)))
+    spread = sizes((("data-parallel-size", pool.dp),))
+    return ("--tensor-parallel-size", str(pool.tp), *spread, *(f"--{name}" for name, on in switches if on))
+
+
+def _speculation(intent: Intent) -> tuple[str, ...]:
+    """Return drafting; a decode-side length pins acceptance (in tokens a step, the bonus token included)."""
+    spec = intent.spec
+    if spec is None:
+        return ()
+    if spec.topk != 1 or draft_model_of(intent) is not None:
+        raise ConfigError(
+            f"{intent.spec_place}: atom drafts chains with the checkpoint's own head",
+            allowed="spec.topk: 1, spec.draft_model: self",
+        )
+    length = spec.acceptance_length
+    pinned = () if length is None else ("--spec-decode-acceptance-length", str(length))
+    return ("--method", _METHODS[spec.method], "--num-speculative-tokens", str(spec.steps), *pinned)
+
+
+def _transfer(intent: Intent, role: RoleIntent) -> tuple[str, ...]:
+    if not intent.disagg or has(role, "kv-transfer-config"):
+        return ()
+    kv_role = "kv_producer" if role.pool.role == "prefill" else "kv_consumer"
+    connector = _CONNECTORS[str(intent.kv_transfer)]
+    config = json_argument(kv_role=kv_role, kv_connector=connector, handshake_port="{port:handshake}")
+    # The port is a number there: the quotes around its placeholder go.
+    return ("--kv-transfer-config", config.replace('"{port:handshake}"', "{port:handshake}"))
+
+
+ATOM = Engine(
+    name="atom",
+    flags=flags,
+    render=_render,
+    roles=frozenset({"agg"}),
+    spec_methods=frozenset(_METHODS),  # type: ignore[arg-type]
+    tokenizer="none",
+    golden=True,
+    env_prefixes=("ATOM_",),
+    telling=Telling(
+        drafts=Drafts(length="atom:mtp_average_tokens_per_forward"),
+        failures=(
+            LogPattern(
+                "out-of-memory",
+                r"(torch\.OutOfMemoryError|HIP out of memory)",
+                "the device's memory does not hold weights, graphs and KV",
+                "lower gpu-memory-utilization or max-num-seqs, or spread over more devices",
+            ),
+        ),
+    ),
+)
