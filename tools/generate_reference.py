@@ -8,7 +8,10 @@ from pathlib import Path
 
 from prony.cli.main import build_parser
 from prony.measure.registry import METRICS
+from prony.recipe.engines.engine import Engine
 from prony.recipe.engines.table import ENGINES
+
+FEW_FLAGS = 60
 
 REFERENCE = Path("docs/reference")
 
@@ -45,16 +48,37 @@ def metrics_page() -> str:
 
 
 def engines_page() -> str:
-    """Return the page of the flags that each engine takes in a recipe's args."""
-    parts = ["# Engines\n\nGenerated from the flag tables. Flags with an owner are set by it, not in `args`.\n"]
+    """Return the page of what each engine can do, and of the flags that it takes in a recipe's args."""
+    parts = [
+        "# Engines\n\nGenerated from the code. A flag with an owner is set by it, not in `args`; all others of the table"
+        " are free. A flag that an image has beyond its table goes into the recipe's `flags`.\n"
+    ]
     for engine in ENGINES.values():
-        parts.append(f"## {engine.name}\n\n| flag | kind | default | owner | meaning |\n|---|---|---|---|---|")
+        flags = engine.flags("")
+        few = len(flags) <= FEW_FLAGS
+        told = [flag for flag in flags if few or flag.owner]
+        counted = "" if few else f" {len(flags)} flags are known; those with an owner:"
+        parts.append(f"## {engine.name}\n\n{_abilities(engine)}{counted}\n")
+        parts.append("| flag | kind | default | owner | meaning |\n|---|---|---|---|---|")
         parts += [
             f"| `{flag.name}` | {' · '.join(flag.choices) or flag.kind} "
             f"| {'' if flag.default is None else flag.default} | {flag.owner} | {flag.help} |"
-            for flag in engine.flags("")
+            for flag in told
         ]
     return "\n".join(parts) + "\n"
+
+
+def _abilities(engine: Engine) -> str:
+    lists = (
+        ("Roles", engine.roles),
+        ("drafting", engine.spec_methods),
+        ("KV offload", engine.offload_backends),
+        ("KV transfer", engine.kv_transfers),
+        ("routers", engine.routers),
+    )
+    told = "; ".join(f"{what}: {', '.join(sorted(some)) or 'none'}" for what, some in lists)
+    golden = "can" if engine.golden else "cannot"
+    return f"{told}. Acceptance {golden} be simulated."
 
 
 def errors_page() -> str:

@@ -119,11 +119,18 @@ def shipped_curves() -> tuple[Curve, ...]:
     return load_curves(Path(str(files("prony.facts") / "acceptance")))
 
 
-def matching(curves: Iterable[Curve], model: str, **asked: str | None) -> tuple[Curve, ...]:
-    """Return the curves of a checkpoint; asked: method, drafter, draft_sample, rejection, each where it is not None."""
-    wanted = {name: value for name, value in asked.items() if value is not None}
+def matching(
+    curves: Iterable[Curve],
+    model: str,
+    method: str,
+    drafter: str = "self",
+    draft_sample: str | None = None,
+    rejection: str | None = None,
+) -> tuple[Curve, ...]:
+    """Return the curves of a checkpoint that was drafted for so. None: as the engine does unasked."""
+    asked = (method, drafter, draft_sample, rejection)
     return tuple(
         curve
         for curve in curves
-        if curve.serves(model) and all(getattr(curve, name) == value for name, value in wanted.items())
+        if curve.serves(model) and (curve.method, curve.drafter, curve.draft_sample, curve.rejection) == asked
     )

@@ -5,21 +5,17 @@ from dataclasses import dataclass
 
 from prony.base.errors import ConfigError
 from prony.facts.curves import Curve, Thinking, matching
-from prony.recipe.deployment import AcceptanceMode
+from prony.recipe.deployment import AcceptanceMode, SpecDecode
 from prony.recipe.when import Purpose
 from prony.spec.point import Point
 
 
 @dataclass(frozen=True)
 class Drafting:
-    """What identifies a curve: how is drafted, how many tokens in a row, and what the recipe says of the drafter."""
+    """What identifies a curve beside the checkpoint. drafter: `self` is the checkpoint's own head."""
 
-    method: str
-    steps: int
-    topk: int
-    drafter: str | None
-    draft_sample: str | None
-    rejection: str | None
+    spec: SpecDecode
+    drafter: str
     thinking: Thinking
     place: str
 
@@ -45,34 +41,31 @@ def mode_of(point: Point, purpose: Purpose, said: AcceptanceMode | None) -> Acce
 
 def golden(curves: Sequence[Curve], model: str, drafting: Drafting) -> Golden:
     """Return the committed acceptance length. Raises ConfigError: no curve, several, or none at this draft length."""
-    fits = matching(
-        curves,
-        model,
-        method=_METHOD.get(drafting.method, drafting.method),
-        drafter=drafting.drafter,
-        draft_sample=drafting.draft_sample,
-        rejection=drafting.rejection,
-    )
-    if drafting.topk != 1:
-        raise ConfigError(f"{drafting.place}: curves are of chains, this drafts a tree", allowed="spec.topk: 1")
+    spec, place = drafting.spec, drafting.place
+    if spec.topk != 1:
+        raise ConfigError(f"{place}: curves are of chains, this drafts a tree", allowed="spec.topk: 1")
+    method = _METHOD.get(spec.method, spec.method)
+    fits = matching(curves, model, method, drafting.drafter, spec.draft_sample, spec.rejection)
     if len(fits) == 1:
         return Golden(_length(fits[0], drafting), fits[0])
     if fits:
-        told = "; ".join(
-            f"{curve.name}: drafter {curve.drafter}, draft_sample {curve.draft_sample}, rejection {curve.rejection}"
-            for curve in fits
-        )
         raise ConfigError(
-            f"{drafting.place}: several acceptance curves are of {model} with {drafting.method}",
-            allowed=told,
-            fix="say which by spec.drafter, spec.draft_sample or spec.rejection",
+            f"{place}: several acceptance curves are of {model} with {spec.method}",
+            allowed="one of: " + ", ".join(f"{curve.name} ({curve.file})" for curve in fits),
+            fix="keep one of them, or let their drafters differ",
         )
-    of_model = [f"{curve.name} ({curve.method})" for curve in curves if curve.serves(model)]
+    of_model = [_identity(curve) for curve in curves if curve.serves(model)]
+    said = f"drafter {drafting.drafter}, draft_sample {spec.draft_sample}, rejection {spec.rejection}"
     raise ConfigError(
-        f"{drafting.place}: no acceptance curve is of {model} with {drafting.method}",
-        allowed=", ".join(of_model) or "curves of: " + ", ".join(sorted(curve.name for curve in curves)),
-        fix="collect one (prony acceptance collect) and commit it, or say 'acceptance: real'",
+        f"{place}: no acceptance curve is of {model} with {spec.method} ({said})",
+        allowed="; ".join(of_model) or "curves of: " + ", ".join(sorted(curve.name for curve in curves)),
+        fix="mend spec, collect a curve (prony acceptance collect) and commit it, or say 'acceptance: real'",
     )
+
+
+def _identity(curve: Curve) -> str:
+    said = f"drafter {curve.drafter}, draft_sample {curve.draft_sample}, rejection {curve.rejection}"
+    return f"{curve.name}: method {curve.method}, {said}"
 
 
 # EAGLE and NEXTN name in SGLang what the others call MTP: the checkpoint's own head drafts.
@@ -81,6 +74,6 @@ _METHOD = {"eagle": "mtp", "nextn": "mtp"}
 
 def _length(curve: Curve, drafting: Drafting) -> float:
     try:
-        return curve.length(drafting.steps, drafting.thinking)
+        return curve.length(drafting.spec.steps, drafting.thinking)
     except ConfigError as error:
         raise ConfigError(f"{drafting.place}: {error.message}", allowed=error.allowed, fix=error.fix) from None

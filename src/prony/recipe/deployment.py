@@ -82,8 +82,9 @@ class SpecDecode(Frozen):
     """Speculative decoding as it is asked for.
 
     steps: tokens drafted in a row; draft_tokens: tokens verified at once, the root included (steps + 1 for a chain);
-    topk: branches. golden: acceptance is simulated at `acceptance_length` (tokens per verification step, the bonus
-    token included), the value of a committed curve at `steps`; real: drafts are verified, acceptance is what comes out.
+    topk: branches; draft_sample, rejection: how drafts are drawn and judged, None as the engine does unasked. golden:
+    acceptance is simulated at `acceptance_length` (tokens per verification step, the bonus token included), the value of
+    a committed curve at `steps`; real: drafts are verified, acceptance is what comes out.
     """
 
     method: SpecMethod
@@ -91,6 +92,8 @@ class SpecDecode(Frozen):
     draft_tokens: int = Field(ge=1)
     topk: int = Field(default=1, ge=1)
     draft_model: str | None = None
+    draft_sample: str | None = None
+    rejection: str | None = None
     acceptance: AcceptanceMode = "real"
     acceptance_length: float | None = None
     curve: str | None = None

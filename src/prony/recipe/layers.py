@@ -113,6 +113,8 @@ class Layers:
             draft_tokens=draft_tokens,
             topk=topk,
             draft_model=self.get("spec.draft_model"),
+            draft_sample=self.get("spec.draft_sample"),
+            rejection=self.get("spec.rejection"),
         )
         if mode_of(self.point, self.purpose, self.get("spec.acceptance")) == "real":
             return asked
@@ -121,16 +123,9 @@ class Layers:
         return asked.model_copy(update={"acceptance": "golden", **told})
 
     def _drafting(self, asked: SpecDecode, method: Leaf) -> Drafting:
-        return Drafting(
-            method=asked.method,
-            steps=asked.steps,
-            topk=asked.topk,
-            drafter=self.get("spec.drafter"),
-            draft_sample=self.get("spec.draft_sample"),
-            rejection=self.get("spec.rejection"),
-            thinking=self.get("spec.thinking") or "on",
-            place=method.place,
-        )
+        own = asked.draft_model if asked.draft_model not in (None, "self") else "self"
+        drafter = self.get("spec.drafter") or own
+        return Drafting(asked, str(drafter), self.get("spec.thinking") or "on", method.place)
 
     def offload(self) -> OffloadIntent | None:
         """Return KV offload as the point asks for it, with the recipe's ratio."""

@@ -98,13 +98,16 @@ def speculation(intent: Intent) -> str:
     config: dict[str, object] = {"method": _METHODS[spec.method], "num_speculative_tokens": spec.steps}
     if (model := draft_model_of(intent)) is not None:
         config["model"] = model
-    return json_argument(**config, **_synthetic(spec))
+    return json_argument(**config, **_judging(spec))
 
 
-def _synthetic(spec: SpecDecode) -> dict[str, object]:
-    if spec.acceptance_length is None:
-        return {}
-    return {"rejection_sample_method": "synthetic", "synthetic_acceptance_length": spec.acceptance_length}
+def _judging(spec: SpecDecode) -> dict[str, object]:
+    """Return how drafts are drawn and judged; simulated acceptance stands in the place of a way to judge."""
+    drawn: dict[str, object] = {} if spec.draft_sample is None else {"draft_sample_method": spec.draft_sample}
+    if spec.acceptance_length is not None:
+        simulated = {"rejection_sample_method": "synthetic", "synthetic_acceptance_length": spec.acceptance_length}
+        return {**drawn, **simulated}
+    return drawn if spec.rejection is None else {**drawn, "rejection_sample_method": spec.rejection}
 
 
 def _offload(intent: Intent, role: RoleIntent) -> tuple[str, ...]:
