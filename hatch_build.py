@@ -21,8 +21,9 @@ class PageAndExamples(BuildHookInterface):  # type: ignore[type-arg]
         include = build_data["force_include"]
         for file in sorted(vendor.glob("d3*")):
             include[str(file)] = f"prony/web/static/vendor/{file.name}"
-        if (root / "examples").is_dir():
-            include[str(root / "examples")] = "prony/examples"
+        for folder in ("examples", "recipes"):
+            if (root / folder).is_dir():
+                include[str(root / folder)] = f"prony/{folder}"
 
 
 def _fetch_vendor(root: Path) -> Path:

@@ -50,8 +50,8 @@ def metrics_page() -> str:
 def engines_page() -> str:
     """Return the page of what each engine can do, and of the flags that it takes in a recipe's args."""
     parts = [
-        "# Engines\n\nGenerated from the code. A flag with an owner is set by it, not in `args`; all others of the table"
-        " are free. A flag that an image has beyond its table goes into the recipe's `flags`.\n"
+        "# Engines\n\nGenerated from the code. A flag with an owner is set by it, not in `args`; all others of the"
+        " table are free. A flag that an image has beyond its table goes into the recipe's `flags`.\n"
     ]
     for engine in ENGINES.values():
         flags = engine.flags("")

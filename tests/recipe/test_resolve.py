@@ -223,7 +223,7 @@ def test_every_argument_and_variable_has_a_place_where_it_was_written() -> None:
     assert places["roles.agg.args.itl-ms"] == ("case.yaml", 6)
     assert places["roles.agg.args.ttft-ms"] == ("parent.yaml", 3)
     assert places["roles.agg.env.A"] == ("case.yaml", 5)
-    assert places["roles.agg.args.port"] == ("engine sim", 0)
+    assert places["roles.agg.args.port"] == ("prony", 0)
     assert places["image"] == ("point", 0)
     for name in args_of(deployment):
         assert f"roles.agg.args.{name}" in places

@@ -37,12 +37,13 @@ def find_inputs(arguments: argparse.Namespace) -> Inputs:
     beside = configs[0].parent
     load = getattr(arguments, "load", None)
     recipes = getattr(arguments, "recipes", None)
-    beside_load = beside / "load.yaml"
+    beside_load, beside_recipes = beside / "load.yaml", beside / "recipes"
+    given = (recipes,) if recipes else ()
     return Inputs(
         configs=configs,
         runners=arguments.runner_config or beside / "runners.yaml",
         load=load or (beside_load if beside_load.exists() else None),
-        recipes=(recipes or beside / "recipes",),
+        recipes=given or ((beside_recipes,) if beside_recipes.is_dir() else ()),
         keys=tuple(arguments.keys) if arguments.keys else None,
     )
 

@@ -19,7 +19,10 @@ class Noun(Protocol):
     def add_parser(self, nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None: ...
 
 
-NOUNS = ("run", "demo", "load", "check", "lint", "matrix", "changelog", "job", "results", "report", "serve")
+NOUNS = (
+    *("run", "demo", "load", "check", "lint", "matrix", "changelog", "recipe"),
+    *("job", "results", "report", "serve"),
+)
 
 
 def build_parser(nouns_wanted: "Sequence[str]" = NOUNS) -> "argparse.ArgumentParser":

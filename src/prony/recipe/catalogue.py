@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 
 from prony.base.errors import ConfigError
@@ -21,12 +22,14 @@ CURVES = "acceptance"
 class Catalogue:
     """Recipes by name, every one checked together with its parents; `places`: the directories they were read from.
 
-    curves: the acceptance curves that apply, those of the directories and those that come with Prony.
+    curves: the acceptance curves that apply, those of the directories and those that come with Prony. shipped: names of
+    recipes that come with Prony, which serve what no other recipe does.
     """
 
     recipes: Mapping[str, Recipe]
     places: tuple[str, ...] = ()
     curves: tuple[Curve, ...] = ()
+    shipped: frozenset[str] = frozenset()
 
     def chain(self, name: str) -> tuple[Recipe, ...]:
         """Return a recipe's layers, the farthest parent first and itself last."""
@@ -37,16 +40,21 @@ class Catalogue:
             current = self.recipes[current].extends
         return tuple(layers)
 
+    @cached_property
+    def cases(self) -> tuple[Recipe, ...]:
+        """Recipes that no other extends, by name: they may serve keys."""
+        parents = {recipe.extends for recipe in self.recipes.values()}
+        return tuple(recipe for name, recipe in sorted(self.recipes.items()) if name not in parents)
+
     def find(self, config_key: str) -> Recipe:
         """Return the recipe that serves a config key. Raises ConfigError when none or several do.
 
-        It is the file of that name, else the one recipe without children whose `keys` match.
+        It is the file of that name, else the one whose `keys` match; one's own recipes come before shipped ones.
         """
         if config_key in self.recipes:
             return self.recipes[config_key]
-        parents = {recipe.extends for recipe in self.recipes.values()}
-        cases = [recipe for name, recipe in sorted(self.recipes.items()) if name not in parents]
-        found = [case for case in cases if any(fnmatchcase(config_key, glob) for glob in case.keys)]
+        matches = [case for case in self.cases if any(fnmatchcase(config_key, glob) for glob in case.keys)]
+        found = [case for case in matches if case.name not in self.shipped] or matches
         if len(found) == 1:
             return found[0]
         if found:
@@ -55,15 +63,30 @@ class Catalogue:
                 fix="narrow their keys until one is left",
             )
         looked_in = f" in {', '.join(self.places)}" if self.places else ""
+        own = [case for case in self.cases if case.name not in self.shipped]
+        told = [f"{case.name}: {', '.join(case.keys) or 'no keys'}" for case in own]
         raise ConfigError(
             f"no recipe{looked_in} serves '{config_key}'",
-            allowed="; ".join(f"{case.name}: {', '.join(case.keys) or 'no keys'}" for case in cases) or "no recipes",
+            allowed="; ".join(
+                told + ([f"{len(self.shipped)} shipped ones (prony recipe list)"] if self.shipped else [])
+            )
+            or "no recipes",
             fix=f"add it to the keys of one of these recipes, or write {config_key}.yaml beside them",
         )
 
 
-def load_catalogue(dirs: Sequence[Path]) -> Catalogue:
-    """Read and check every YAML file under some directories. Raises ConfigError with file:line for the first fault."""
+def shipped_folder() -> Path | None:
+    """Return the folder of the recipes that come with Prony: in the installed package, else in the checkout."""
+    package = Path(__file__).resolve().parent.parent
+    folders = (package / "recipes", package.parent.parent / "recipes")
+    return next((folder for folder in folders if (folder / "vllm.yaml").is_file()), None)
+
+
+def load_catalogue(dirs: Sequence[Path], *, shipped: bool = True) -> Catalogue:
+    """Read and check every YAML file under some directories, and the shipped recipes of other names.
+
+    Raises ConfigError with file:line for the first fault.
+    """
     recipes: list[Recipe] = []
     curves: list[Curve] = []
     for folder in dirs:
@@ -73,11 +96,19 @@ def load_catalogue(dirs: Sequence[Path]) -> Catalogue:
         recipes += [read_recipe(load_yaml(path), path.stem) for path in files if path.parent.name != CURVES]
         for place in sorted({path.parent for path in files if path.parent.name == CURVES}):
             curves += load_curves(place)
-    return make_catalogue(recipes, tuple(str(folder) for folder in dirs), tuple(curves))
+    own = {recipe.name for recipe in recipes}
+    ours = shipped_folder() if shipped else None
+    others = sorted(ours.glob("*.yaml")) if ours else []
+    more = [read_recipe(load_yaml(path), path.stem) for path in others if path.stem not in own]
+    places = tuple(str(folder) for folder in dirs)
+    return make_catalogue((*recipes, *more), places, tuple(curves), frozenset(recipe.name for recipe in more))
 
 
 def make_catalogue(
-    recipes: Iterable[Recipe], places: tuple[str, ...] = (), curves: tuple[Curve, ...] = ()
+    recipes: Iterable[Recipe],
+    places: tuple[str, ...] = (),
+    curves: tuple[Curve, ...] = (),
+    shipped: frozenset[str] = frozenset(),
 ) -> Catalogue:
     """Put recipes together. Raises ConfigError for equal names, missing parents, cycles, depth and idle nulls."""
     by_name: dict[str, Recipe] = {}
@@ -88,7 +119,7 @@ def make_catalogue(
                 fix="rename one of the files",
             )
         by_name[recipe.name] = recipe
-    catalogue = Catalogue(by_name, places, (*curves, *shipped_curves()))
+    catalogue = Catalogue(by_name, places, (*curves, *shipped_curves()), shipped)
     for recipe in by_name.values():
         _check_parents(recipe, by_name)
         _check_nulls(catalogue.chain(recipe.name))

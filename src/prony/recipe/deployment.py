@@ -83,8 +83,8 @@ class SpecDecode(Frozen):
 
     steps: tokens drafted in a row; draft_tokens: tokens verified at once, the root included (steps + 1 for a chain);
     topk: branches; draft_sample, rejection: how drafts are drawn and judged, None as the engine does unasked. golden:
-    acceptance is simulated at `acceptance_length` (tokens per verification step, the bonus token included), the value of
-    a committed curve at `steps`; real: drafts are verified, acceptance is what comes out.
+    acceptance is simulated at `acceptance_length` (tokens per verification step, the bonus token included), the value
+    of a committed curve at `steps`; real: drafts are verified, acceptance is what comes out.
     """
 
     method: SpecMethod

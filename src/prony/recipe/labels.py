@@ -4,6 +4,7 @@ from prony.base.errors import ConfigError
 from prony.recipe.deployment import SpecMethod, fault_of_word
 from prony.recipe.engines.engine import Engine
 from prony.recipe.layers import Layers
+from prony.recipe.when import MTP_SIZE
 from prony.spec.point import RolePool, Setting, SpecDecoding
 
 # The label `mtp` stands for every drafter that goes with the checkpoint; an n-gram table is a drafter of its own.
@@ -77,7 +78,7 @@ def check_pool(layers: Layers, pool: RolePool) -> None:
 def _check_setting(layers: Layers, setting: Setting) -> None:
     """A setting of the master that says what the recipe says too must say the same."""
     steps = layers.count("spec.steps") if layers.leaf("spec.method") else 0
-    if setting.name == "DECODE_MTP_SIZE" and setting.value != str(steps):
+    if setting.name == MTP_SIZE and setting.value != str(steps):
         raise ConfigError(
             f"{layers.place('spec.steps')}: {layers.point.config_key} sets {setting.name}={setting.value}, "
             f"the recipe drafts {steps} tokens",

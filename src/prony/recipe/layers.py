@@ -1,7 +1,8 @@
 """The merged leaves of one point, read as typed values: names found, expressions computed, places kept."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from prony.base.errors import ConfigError
@@ -15,6 +16,9 @@ from prony.recipe.model import Recipe, seconds_of
 from prony.recipe.when import Purpose, numbers
 from prony.spec.expression import evaluate_whole, substitute
 from prony.spec.point import Point
+
+MAX_RANGE = 4096
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
 
 class Layers:
@@ -189,7 +193,7 @@ class Layers:
             return ()
         values = leaf.value if isinstance(leaf.value, list) else [leaf.value]
         with at(leaf):
-            return tuple(substitute(str(value), self.numbers) for value in values)
+            return tuple(word for value in values for word in _spread(substitute(str(value), self.numbers)))
 
     def probe(self, path: str) -> Probe:
         """Return when a role is ready; path: the engine's own."""
@@ -208,6 +212,17 @@ def at(leaf: Leaf) -> Iterator[None]:
     except ConfigError as error:
         message = f"{leaf.place} {leaf.name}: {error.message}"
         raise ConfigError(message, allowed=error.allowed, fix=error.fix) from None
+
+
+def _spread(text: str) -> Iterable[str]:
+    """Return the words of a value: `1..128` is every number from 1 to 128."""
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        return (text,)
+    first, last = int(match[1]), int(match[2])
+    if not 0 <= last - first < MAX_RANGE:
+        raise ConfigError(f"'{text}' is no range", allowed=f"FIRST..LAST, ascending, up to {MAX_RANGE} numbers")
+    return (str(number) for number in range(first, last + 1))
 
 
 def _is_child(path: Path, parent: Path) -> bool:

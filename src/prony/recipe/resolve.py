@@ -16,6 +16,7 @@ from prony.recipe.when import Purpose, fields
 from prony.spec.point import Point
 
 _OPTIONAL = ("engine", "python", "model.revision", "model.files", "context", "graph_batch", "patches")
+_UNSAID = {"topology": "point", "kv_transfer": "point", "kv_offload": "point", "prony itself": "prony"}
 _OF_SPEC = ("method", "steps", "draft_tokens", "topk", "draft_model", "acceptance")
 
 
@@ -126,7 +127,8 @@ def _role_origins(layers: Layers, engine: Engine, role: Role) -> Iterator[Origin
             yield _written(f"roles.{role.name}.{kind}.{name}", leaf)
     for flag in engine.flags(layers.point.image):
         if f"--{flag.name}" in role.argv and flag.name not in said["args"]:
-            yield _origin(layers, flag.owner, f"engine {engine.name}", f"roles.{role.name}.args.{flag.name}")
+            default = _UNSAID.get(flag.owner, f"engine {engine.name}")
+            yield _origin(layers, flag.owner, default, f"roles.{role.name}.args.{flag.name}")
     for one in role.env:
         if one.name not in said["env"]:
             yield _origin(layers, "spec.method", f"engine {engine.name}", f"roles.{role.name}.env.{one.name}")

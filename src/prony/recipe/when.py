@@ -11,6 +11,7 @@ from prony.base.yamldoc import YamlMap
 from prony.spec.point import FixedSeqLen, Point, RoleName, RolePool, SpecDecoding
 
 Field = int | str | bool
+MTP_SIZE = "DECODE_MTP_SIZE"
 
 _POOL_NUMBERS: dict[str, Callable[[RolePool], int]] = {
     "tp": lambda pool: pool.tp,
@@ -25,7 +26,7 @@ _POOL_NUMBERS: dict[str, Callable[[RolePool], int]] = {
 _ROLE_PREFIXES = {role: "" if role == "agg" else f"{role}_" for role in get_args(RoleName)}
 
 NUMBER_NAMES = frozenset(
-    {"conc", "isl", "osl", "gpus", "cpu_dram_gb"}
+    {"conc", "isl", "osl", "gpus", "cpu_dram_gb", "mtp_size"}
     | {f"{prefix}{name}" for prefix in _ROLE_PREFIXES.values() for name in _POOL_NUMBERS}
 )
 SWITCH_NAMES = frozenset({"disagg", "multinode"} | {f"{prefix}dp_attention" for prefix in _ROLE_PREFIXES.values()})
@@ -53,13 +54,15 @@ def numbers(point: Point) -> dict[str, int]:
     """Return the numbers of a point under the names that expressions use.
 
     Those of an `agg` pool have plain names (tp), those of other roles the role's (decode_tp).
-    An expert parallelism that is not set counts as 1.
+    An expert parallelism that is not set counts as 1. mtp_size: the drafted tokens of a setting of the master config.
     """
     result = {"conc": point.concurrency, "gpus": point.topology.gpus, "cpu_dram_gb": point.cpu_dram_gb}
     if isinstance(point.workload, FixedSeqLen):
         result |= {"isl": point.workload.isl, "osl": point.workload.osl}
     for pool in point.topology.pools:
         result |= {f"{_ROLE_PREFIXES[pool.role]}{name}": read(pool) for name, read in _POOL_NUMBERS.items()}
+        sizes = [int(one.value) for one in pool.settings if one.name == MTP_SIZE and one.value.isdigit()]
+        result |= {"mtp_size": sizes[-1]} if sizes else {}
     return result
 
 

@@ -1,5 +1,7 @@
 """How ATOM's server is called, and what it tells of itself."""
 
+from functools import cache
+
 from prony.base.errors import ConfigError
 from prony.recipe.engines.engine import Drafts, Engine, LogPattern, Telling
 from prony.recipe.engines.flags import Flag, argv_of
@@ -34,6 +36,7 @@ _METHODS = {"mtp": "mtp", "nextn": "mtp", "eagle": "mtp", "eagle3": "eagle3", "d
 _CONNECTORS = {"mooncake": "mooncake", "mori": "moriio"}
 
 
+@cache
 def flags(image: str) -> tuple[Flag, ...]:
     """Return ATOM's flags."""
     return table("atom", image).owned(OWNERS)

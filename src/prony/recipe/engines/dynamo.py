@@ -1,6 +1,7 @@
 """How Dynamo's workers and frontend are called: the engines of others, put together by its own runtime."""
 
 from dataclasses import replace
+from functools import cache
 
 from prony.recipe.engines import sglang, trtllm, vllm
 from prony.recipe.engines.engine import Engine, Render
@@ -22,14 +23,17 @@ def _merged(own: str, engine: tuple[Flag, ...]) -> tuple[Flag, ...]:
     return (*engine, *(flag for flag in ours if flag.name not in names))
 
 
+@cache
 def _vllm_flags(_image: str) -> tuple[Flag, ...]:
     return _merged("dynamo-vllm", vllm.flags(""))
 
 
+@cache
 def _sglang_flags(_image: str) -> tuple[Flag, ...]:
     return _merged("dynamo-sglang", sglang.flags(""))
 
 
+@cache
 def _trtllm_flags(_image: str) -> tuple[Flag, ...]:
     own = dict.fromkeys(("tensor-parallel-size", "pipeline-parallel-size", "expert-parallel-size"), "topology")
     own |= dict.fromkeys(("enable-attention-dp", *_OWNED), "topology")
@@ -68,6 +72,7 @@ def _render_trtllm(intent: Intent, role: RoleIntent) -> Rendered:
     return Rendered(words, env, files=(trtllm.options_file(intent, role),))
 
 
+@cache
 def frontend_flags() -> tuple[Flag, ...]:
     """Return the flags of Dynamo's frontend."""
     return table("dynamo-frontend").owned({"http-port": PRONY, "http-host": PRONY, **dict.fromkeys(_OWNED, PRONY)})

@@ -1,5 +1,7 @@
 """How SGLang's server is called, and what it tells of itself."""
 
+from functools import cache
+
 from prony.base.errors import ConfigError
 from prony.recipe.deployment import EnvVar, SpecDecode
 from prony.recipe.engines.engine import Drafts, Engine, LogPattern, Render, Telling
@@ -50,6 +52,7 @@ _ALGORITHMS |= {"ngram": "NGRAM", "draft_model": "STANDALONE"}
 FIRST_SIMULATED = (0, 5, 16)
 
 
+@cache
 def flags(image: str) -> tuple[Flag, ...]:
     """Return SGLang's flags as of an image's release."""
     return table("sglang", image).owned(OWNERS)
@@ -173,6 +176,7 @@ def _render_router(intent: Intent, role: RoleIntent) -> Rendered:
     return Rendered((*called, *words, *argv_of(role.args, router_flags())))
 
 
+@cache
 def router_flags() -> tuple[Flag, ...]:
     """Return the flags of SGLang's router."""
     owners = dict.fromkeys(("prefill", "decode", "worker-urls", "pd-disaggregation"), "topology")

@@ -1,5 +1,7 @@
 """How TensorRT-LLM's server is called: options, and a file for what has none."""
 
+from functools import cache
+
 import yaml
 
 from prony.base.errors import ConfigError
@@ -33,6 +35,7 @@ _TRANSFERS = {"ucx": "UCX", "nixl": "NIXL", "mooncake": "MOONCAKE"}
 Options = dict[str, object]
 
 
+@cache
 def flags(image: str) -> tuple[Flag, ...]:
     """Return the options of trtllm-serve."""
     return table("trtllm", image).owned(OWNERS)

@@ -1,5 +1,7 @@
 """How vLLM's server is called, and what it tells of itself."""
 
+from functools import cache
+
 from prony.base.errors import ConfigError
 from prony.recipe.deployment import SpecDecode
 from prony.recipe.engines.engine import Drafts, Engine, LogPattern, Render, Telling
@@ -46,6 +48,7 @@ _METHODS = {"eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp", "nextn": "mtp", 
 _METHODS["draft_model"] = "draft_model"
 
 
+@cache
 def flags(image: str) -> tuple[Flag, ...]:
     """Return vLLM's flags as of an image's release."""
     return table("vllm", image).owned(OWNERS)
