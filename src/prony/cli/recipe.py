@@ -95,7 +95,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "render",
         help="the commands that serve a point, to run by hand",
         description="Print a script that serves a point without Prony: docker run commands, or an sbatch job.",
-        epilog="example: prony recipe render qwen3.5-fp4-mi355x-sglang --config examples/seeds/master.yaml --at conc=64",
+        epilog="example: prony recipe render qwen3.5-fp4-mi355x-sglang --config examples/seeds/master.yaml "
+        "--at conc=64",
     )
     parser.add_argument("key", metavar="KEY", help="config key")
     _add_point(parser)
