@@ -62,3 +62,23 @@ class EngineFacts(Frozen):
     drafts: int | None = Field(default=None, ge=0)
     accepted: int | None = Field(default=None, ge=0)
     accepted_at: tuple[int, ...] = ()
+
+
+class Acceptance(Frozen):
+    """How drafts fared in one load. Lengths are tokens per verification step, the bonus token included.
+
+    asked: the committed length of `curve` (its content: curve_digest) where acceptance is golden, else None. realised,
+    standard_error: from the engine's counters over the measured phase, None where it tells none; rates: the share of
+    drafts that was accepted up to each position.
+    """
+
+    mode: Literal["real", "golden"]
+    method: str
+    steps: int = Field(ge=1)
+    asked: float | None = None
+    curve: str | None = None
+    curve_digest: str | None = None
+    realised: float | None = None
+    standard_error: float | None = None
+    drafts: int | None = None
+    rates: tuple[float, ...] = ()

@@ -8,7 +8,7 @@ from prony.measure.measurement import MOST as MOST
 from prony.measure.measurement import STATS as STATS
 from prony.measure.measurement import Count as Count
 from prony.measure.measurement import Measurement as Measurement
-from prony.measure.observed import ClientFacts, Disturbance, EngineFacts
+from prony.measure.observed import Acceptance, ClientFacts, Disturbance, EngineFacts
 from prony.recipe.deployment import EnvVar, ModelRef
 from prony.spec.point import SpecDecoding, Topology
 
@@ -110,6 +110,7 @@ class Row(Frozen):
     measurements: tuple[Measurement, ...]
     verdicts: tuple[Finding, ...] = ()
     provenance: Provenance | None = None
+    acceptance: Acceptance | None = None
 
     @property
     def valid(self) -> bool:

@@ -73,7 +73,8 @@ def _roles(layers: Layers, engine: Engine, intent: Intent) -> Iterator[Role]:
         check_pool(layers, pool)
         asked = RoleIntent(pool, layers.args(pool.role))
         check_args(asked.args, flags, engine.name)
-        gpus = pool.gpus // max(1, pool.replicas)
+        on_cpu = layers.point.runner.removeprefix("cluster:").startswith("cpu")  # a CPU host has no devices to give
+        gpus = 0 if on_cpu else pool.gpus // max(1, pool.replicas)
         yield _role(layers, engine, pool.role, engine.render(intent, asked), replicas=pool.replicas, gpus=gpus)
     if intent.router is not None:
         kind = intent.router.kind

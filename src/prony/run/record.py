@@ -7,13 +7,15 @@ from prony import __version__
 from prony.base.files import sha256_of
 from prony.base.finding import Finding
 from prony.base.model import digest
+from prony.measure.acceptance import judge_acceptance, realised
 from prony.measure.definitions import DEFINITIONS, measure
 from prony.measure.eventlog import EventLog
+from prony.measure.observed import Acceptance
 from prony.measure.result import Artifact, Provenance, Result, RoleCommand, Row
 from prony.measure.storage import read_log
 from prony.measure.verdicts import judge
 from prony.plan.job import Job
-from prony.recipe.deployment import Deployment
+from prony.recipe.deployment import Deployment, SpecDecode
 from prony.run.folder import JobFolder
 from prony.run.machine import git_commit, this_machine
 from prony.spec.point import FixedSeqLen
@@ -35,7 +37,12 @@ def build_result(job: Job, folder: JobFolder, served: Served) -> Result:
     measurements = measure(
         log, gpus_used=used, gpus_prefill=_gpus_of(job, "prefill"), gpus_decode=_gpus_of(job, "decode")
     )
-    verdicts = (*judge(log, job.load, measurements), *_topology_verdicts(job))
+    drafts = _acceptance(job.deployment.spec, log)
+    verdicts = (
+        *judge(log, job.load, measurements),
+        *_topology_verdicts(job),
+        *(judge_acceptance(drafts) if drafts else ()),
+    )
     point, workload = job.point, job.point.workload
     fixed = workload if isinstance(workload, FixedSeqLen) else None
     row = Row(
@@ -67,8 +74,28 @@ def build_result(job: Job, folder: JobFolder, served: Served) -> Result:
         measurements=measurements,
         verdicts=verdicts,
         provenance=_provenance(job, log, served),
+        acceptance=drafts,
     )
     return Result(row=row, artifacts=_artifacts(folder))
+
+
+def _acceptance(spec: SpecDecode | None, log: EventLog) -> Acceptance | None:
+    """Return what was asked of drafts and what came out."""
+    if spec is None:
+        return None
+    found = realised(log.engine)
+    return Acceptance(
+        mode=spec.acceptance,
+        method=spec.method,
+        steps=spec.steps,
+        asked=spec.acceptance_length,
+        curve=spec.curve,
+        curve_digest=spec.curve_digest,
+        realised=found.length if found else None,
+        standard_error=found.standard_error if found else None,
+        drafts=found.drafts if found else None,
+        rates=found.rates if found else (),
+    )
 
 
 def gpus_used(deployment: Deployment) -> int:
