@@ -66,6 +66,11 @@ class JobFolder:
         return self.path / "load.json"
 
     @property
+    def scratch(self) -> Path:
+        """Files that the launch's processes read or share, of the first job of a launch."""
+        return self.path / "scratch"
+
+    @property
     def logs(self) -> Path:
         return self.path / "logs"
 

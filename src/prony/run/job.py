@@ -14,7 +14,7 @@ from prony.base.model import write_model
 from prony.load.progress import Progress, write_progress
 from prony.plan.job import Job
 from prony.plan.planner import SECRET_ENDINGS, check
-from prony.run import claim, launch
+from prony.run import bindings, claim, launch
 from prony.run.client import Outcome, run_load
 from prony.run.folder import ExitRecord, FaultClass, JobFolder, Status, worst_exit_code
 from prony.run.process import Cancelled, Supervisor
@@ -91,7 +91,7 @@ def _task(folder: JobFolder, attempt: int | None) -> _Task:
 
 
 def _secrets(job: Job) -> list[str]:
-    names = {*launch.secret_names(job.deployment), *(name for name in os.environ if name.endswith(SECRET_ENDINGS))}
+    names = {*bindings.secret_names(job.deployment), *(name for name in os.environ if name.endswith(SECRET_ENDINGS))}
     return [value for name in names if len(value := os.environ.get(name, "")) >= _SECRET_MIN_LENGTH]
 
 
@@ -133,7 +133,7 @@ class _Run:
         if self.server is not None:
             return None
         try:
-            self.server = launch.start(task.job.deployment, self.owner, task.mark, self.clock)
+            self.server = launch.start(task.job.deployment, self.owner, task.mark, self.clock, task.folder.scratch)
         except Exception as error:
             self._drop_server()
             return self._end_of(error, task)

@@ -1,12 +1,9 @@
 """A deployment brought up: placeholders bound, processes started, ready when every replica answers its probe."""
 
-import os
 import re
-import socket
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import orjson
 
@@ -16,10 +13,9 @@ from prony.base.fetch import fetch
 from prony.recipe.deployment import Deployment, Role
 from prony.recipe.engines import version
 from prony.run import model, procfs
+from prony.run.bindings import HOST, Seat, bind, common, seats, values_of
 from prony.run.process import Process, Supervisor
 
-HOST = "127.0.0.1"
-_PLACEHOLDER = re.compile(r"\{(port|env):([^{}]+)\}|\{(model_dir|python)\}")
 _PORT_TAKEN = re.compile(r"address already in use|EADDRINUSE|errno 98\b|couldn't bind", re.IGNORECASE)
 _ADVICE = "  what to do: "
 _USAGE_ERROR = 2  # argparse's exit code, also that of vLLM and SGLang
@@ -61,23 +57,22 @@ class Server:
         return next((one.process for one in self.replicas if one.process.exit is not None), None)
 
 
-def start(deployment: Deployment, owner: Supervisor, job: str, clock: Clock) -> Server:
+def start(deployment: Deployment, owner: Supervisor, job: str, clock: Clock, scratch: Path) -> Server:
     """Check the model, start every replica, wait until all are ready.
 
-    When another process takes a port in between, all is started once more on other ports. Raises LaunchError.
+    When another process takes a port in between, all is started once more on other ports. scratch: the folder for files
+    that processes read or share. Raises LaunchError.
     """
     directory = model.locate(deployment.model)
     if directory is not None:
         model.check(deployment.model, directory)
-    common = {"python": deployment.python or sys.executable}
-    if directory is not None:
-        common["model_dir"] = str(directory)
+    shared = common(deployment, directory, scratch)
     try:
-        return _start_once(deployment, owner, job, clock, common)
+        return _start_once(deployment, owner, job, clock, shared, scratch)
     except _PortTaken:
         owner.stop_all(grace_s=5.0)
     try:
-        return _start_once(deployment, owner, job, clock, common)
+        return _start_once(deployment, owner, job, clock, shared, scratch)
     except _PortTaken as error:
         raise LaunchError(
             f"{error}: its port was taken by another process, twice",
@@ -85,59 +80,37 @@ def start(deployment: Deployment, owner: Supervisor, job: str, clock: Clock) -> 
         ) from None
 
 
-def _start_once(deployment: Deployment, owner: Supervisor, job: str, clock: Clock, common: Mapping[str, str]) -> Server:
-    replicas = []
-    for role, number, ports in _with_free_ports(deployment):
-        bound = {**common, **{f"port:{name}": str(port) for name, port in ports.items()}}
-        argv = [bind(part, bound, f"role {role.name}") for part in role.argv]
-        env = {one.name: bind(one.value, bound, f"role {role.name}") for one in role.env}
-        process = owner.start(f"{role.name}-{number}", argv, env, job)
-        replicas.append(Replica(role, process, ports))
-    _await_ready(replicas, owner, clock)
+def _start_once(
+    deployment: Deployment, owner: Supervisor, job: str, clock: Clock, shared: Mapping[str, str], scratch: Path
+) -> Server:
+    """Start the workers together and, once all are ready, what stands before them."""
+    everyone = seats(deployment)
+    replicas: list[Replica] = []
+    for routers in (False, True):
+        group = [seat for seat in everyone if (seat.role.name == "router") is routers]
+        started = [_start_seat(seat, everyone, owner, job, shared, scratch) for seat in group]
+        replicas += started
+        _await_ready(replicas, started, owner, clock)
     entry = next(one for one in replicas if one.role.name == deployment.entry_role)
-    port = entry.ports[entry.role.ready.port]
-    announced = version.find(owner.pump.head(entry.process.name))
-    return Server(f"http://{HOST}:{port}", tuple(replicas), announced or _version(port))
+    announcer = next(one for one in replicas if one.role.name != "router")
+    announced = version.find(owner.pump.head(announcer.process.name))
+    port = announcer.ports[announcer.role.ready.port]
+    return Server(f"http://{HOST}:{entry.ports[entry.role.ready.port]}", tuple(replicas), announced or _version(port))
 
 
-def bind(text: str, values: Mapping[str, str], what: str) -> str:
-    """Fill in `{port:NAME}`, `{model_dir}`, `{python}` and `{env:NAME}`; other braces stay. Raises LaunchError."""
-
-    def fill(match: re.Match[str]) -> str:
-        name = match[0][1:-1]
-        value = os.environ.get(match[2]) if match[1] == "env" else values.get(name)
-        if value is None:
-            fix = f"export {match[2]}=… before the run" if match[1] == "env" else "mend the recipe"
-            raise LaunchError(f"{what}: nothing to put for {match[0]}", allowed=", ".join(sorted(values)), fix=fix)
-        return value
-
-    return _PLACEHOLDER.sub(fill, text)
+def _start_seat(
+    seat: Seat, everyone: tuple[Seat, ...], owner: Supervisor, job: str, shared: Mapping[str, str], scratch: Path
+) -> Replica:
+    bound = values_of(seat, everyone, shared, scratch)
+    what = f"role {seat.role.name}"
+    argv = [bind(part, bound, what) for part in seat.role.argv]
+    env = {one.name: bind(one.value, bound, what) for one in seat.role.env}
+    return Replica(seat.role, owner.start(seat.name, argv, env, job), seat.ports)
 
 
-def secret_names(deployment: Deployment) -> tuple[str, ...]:
-    """Return the environment variables that a deployment refers to with `{env:NAME}`."""
-    texts = [part for role in deployment.roles for part in (*role.argv, *(one.value for one in role.env))]
-    return tuple(match[2] for text in texts for match in _PLACEHOLDER.finditer(text) if match[1] == "env")
-
-
-def _with_free_ports(deployment: Deployment) -> Iterator[tuple[Role, int, Mapping[str, int]]]:
-    """Give every replica its ports; all are held open together so that they differ, then let go."""
-    found = []
-    with ExitStack() as held:
-        for role in deployment.roles:
-            for number in range(role.replicas):
-                ports = {}
-                for name in role.ports:
-                    listener = held.enter_context(socket.socket())
-                    listener.bind((HOST, 0))
-                    ports[name] = int(listener.getsockname()[1])
-                found.append((role, number, ports))
-    yield from found
-
-
-def _await_ready(replicas: list[Replica], owner: Supervisor, clock: Clock) -> None:
+def _await_ready(replicas: Sequence[Replica], waiting: Sequence[Replica], owner: Supervisor, clock: Clock) -> None:
+    """Wait for some processes while none of all may die. Raises LaunchError, ConfigError, Cancelled."""
     started = clock.now_s()
-    waiting = list(replicas)
     while waiting:
         owner.check()
         for one in replicas:
