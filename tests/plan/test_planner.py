@@ -1,3 +1,4 @@
+import functools
 from pathlib import Path
 
 import pytest
@@ -5,11 +6,13 @@ import pytest
 from prony.base.errors import PlanError
 from prony.plan.planner import plan
 from prony.recipe.deployment import Deployment, EnvVar, ModelRef, Role
+from prony.recipe.resolve import resolve
 from prony.spec.arrival import OpenLoop, Stage
 from prony.spec.load import LoadRules
 from prony.spec.loadfile import load_rules
 from prony.spec.point import AgenticCoding, FixedSeqLen, Point, RolePool, Topology
 from prony.spec.workload import MultiTurn
+from tests.recipe.points import catalogue
 
 TOPOLOGY = Topology(pools=(RolePool(role="agg"),))
 RULES = LoadRules(requests="${max(8, 4 * conc)}", warmups="${conc}")
@@ -171,3 +174,13 @@ def test_where_a_model_lies_is_not_part_of_the_work() -> None:
     there = here.model_copy(update={"model": here.model.model_copy(update={"location": "path:/elsewhere"})})
     other = here.model_copy(update={"model": here.model.model_copy(update={"revision": "other"})})
     assert here.key == there.key != other.key
+
+
+def test_a_drafting_key_is_asked_through_the_chat_template() -> None:
+    recipe = "schema: 1\nengine: vllm\nkeys: ['*']\nspec: {method: mtp, steps: 2}\n"
+    drafting = point(4, framework="vllm", spec_decoding="mtp")
+    deploy = functools.partial(resolve, catalogue(case=recipe))
+    (launch,) = plan([drafting], deploy, LoadRules(), "m.yaml", "d")
+    assert launch.jobs[0].load.endpoint == "chat"
+    with pytest.raises(PlanError, match=r"load.yaml endpoint: key mtp conc=4 drafts, so its prompts must go through"):
+        plan([drafting], deploy, LoadRules(endpoint="completions"), "m.yaml", "d", "load.yaml")

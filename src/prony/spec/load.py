@@ -20,6 +20,9 @@ MAX_SECONDS = 30 * 86_400.0
 MAX_REPEATS = 1000
 
 
+Endpoint = Literal["completions", "chat"]
+
+
 class Clash(NamedTuple):
     """Two parts of a load that exclude each other: the field that is to blame, why, and what to do."""
 
@@ -28,13 +31,13 @@ class Clash(NamedTuple):
     fix: str
 
 
-def clash_of(endpoint: str, stream: bool, arrival: Arrival, workload: Workload) -> Clash | None:
+def clash_of(endpoint: str | None, stream: bool, arrival: Arrival, workload: Workload) -> Clash | None:
     """Return what does not go together, if anything."""
     of_log = isinstance(workload, FileWorkload) and workload.kind == "request-log"
     if isinstance(arrival, TimedArrivals) and not of_log:
         reason = "arrival 'timed' needs the times of a workload 'request-log'"
         return Clash("arrival", reason, "choose arrival 'closed' or 'open', or replay a request log")
-    if isinstance(workload, MultiTurn) and endpoint != "chat":
+    if isinstance(workload, MultiTurn) and endpoint == "completions":
         reason = "workload 'multi-turn' needs endpoint 'chat': only messages carry a conversation"
         return Clash("workload", reason, "set endpoint: chat")
     if isinstance(arrival, ClosedLoop) and arrival.prefill_concurrency is not None and not stream:
@@ -81,11 +84,11 @@ class LoadRules(Frozen):
     """The load file beside a master config: integer expressions over the point (conc, isl, osl).
 
     The defaults are the reference's: 10 * conc requests, 2 * conc warm-ups, ratio 0.8, seed 0; a closed loop of random
-    tokens.
+    tokens. endpoint: unsaid, chat where a conversation or a drafter needs it, else completions.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
-    endpoint: Literal["completions", "chat"] = "completions"
+    endpoint: Literal["completions", "chat"] | None = None
     requests: str = "${10 * conc}"
     warmups: str = "${2 * conc}"
     range_ratio: float = Field(default=0.8, gt=0, le=1, alias="range-ratio")
