@@ -20,7 +20,7 @@ class Noun(Protocol):
 
 
 NOUNS = (
-    *("run", "demo", "load", "check", "lint", "matrix", "changelog", "recipe"),
+    *("run", "demo", "load", "check", "lint", "matrix", "changelog", "recipe", "plan"),
     *("job", "results", "report", "serve"),
 )
 
