@@ -197,6 +197,9 @@ def _concurrency(check: rule.ConcurrencyRealised, case: Case) -> Iterator[Values
         if case.limit and case.limit[1] < asked:
             yield {"conc": asked, "flag": case.limit[0], "limit": case.limit[1]}
         return
+    whole = _room(case, 1.0)
+    if whole is None or case.held is None or case.held.weights > whole[0]:
+        return  # weights that do not fit are told as that
     fits = _fits(case, check.fraction, drafting=False)
     room, kv = _room(case, check.fraction), case.kv_of_request()
     if fits is not None and fits < case.requests and room is not None and kv is not None:
