@@ -1,4 +1,5 @@
-"""The one check before a push: lint, changelog, matrix diff, dangling names, what main changed, and the next step."""
+"""The one check before a push: lint, changelog, matrix diff, feasibility, dangling names, what main changed, and the
+next step."""
 
 from dataclasses import dataclass, replace
 
@@ -7,6 +8,7 @@ from prony.base.files import write_atomic
 from prony.base.finding import Finding
 from prony.gate.diff import MatrixDiff, diff
 from prony.gate.document import Config, Source, file_source, read_config
+from prony.gate.feasible import feasibility_findings
 from prony.gate.git import Checkout
 from prony.gate.lint import lint
 from prony.gate.logcheck import LogChange, changelog_findings, masters_of, read_log_change
@@ -82,6 +84,8 @@ def check(checkout: Checkout, layout: Layout, base: str | None, policy: Policy, 
     ]
     if difference is not None:
         findings += unasked(log, difference)
+        if not unsettled:
+            findings += feasibility_findings(checkout, layout.configs, head, difference.to_run)
         findings += dangling(checkout, before, head, layout.changelog)
     if commits.tip != commits.fork:
         now = read_at(checkout, layout, commits.tip)
