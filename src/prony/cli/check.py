@@ -23,8 +23,8 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "check",
         help="the one command before a push",
         description="Check the work tree against the base branch: new lint findings, the change log, points and "
-        "GPU-hours, new points that cannot run, names left dangling, keys that the base changed too; then say what to do "
-        "next. Works offline.",
+        "GPU-hours, new points that cannot run, names left dangling, keys that the base changed too; then say what to "
+        "do next. Works offline.",
         epilog="Exit codes: 0 nothing stands in the way, 2 errors. example: prony check --base origin/main --pr 1234",
     )
     parser.add_argument("--base", metavar="REF", help="where the change goes; default: origin/main, else main")
