@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: setup demo test lint bench bench-peers serve clean requirements
+.PHONY: setup demo test lint bench bench-peers engine-vllm serve clean requirements
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -51,6 +51,15 @@ bench-peers: $(STAMP)  # other load clients, about 15 GB, each in an environment
 	done
 	@$(BIN)/python bench/peers.py
 
+engine-vllm: .engines/vllm/.ready  # vLLM for CPUs, about 2.5 GB, in an environment of its own
+
+# torch's CPU build comes from an index that torch's own makers keep: pip must be told of it (pip config set).
+.engines/vllm/.ready: requirements/engine-vllm.txt
+	@test -x .engines/vllm/bin/python || $(PYTHON) -m venv .engines/vllm
+	@echo "engine-vllm: installing pinned requirements into .engines/vllm"
+	@.engines/vllm/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/engine-vllm.txt
+	@touch $@
+
 requirements:
 	@$(BIN)/python -m pip install -q uv
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
@@ -59,6 +68,8 @@ requirements:
 		requirements/model.in -o requirements/model.txt
 	@for peer in aiperf guidellm vllm; do $(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-annotate --no-header \
 		--python-version 3.11 requirements/peer-$$peer.in -o requirements/peer-$$peer.txt; done
+	@$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+		--override requirements/engine-vllm.override requirements/engine-vllm.in -o requirements/engine-vllm.txt
 
 clean:
-	rm -rf $(VENV) .peers node_modules dist build prony-out src/prony/web/static/vendor .mypy_cache .ruff_cache .pytest_cache .hypothesis .lint-imports.log
+	rm -rf $(VENV) .peers .engines node_modules dist build prony-out src/prony/web/static/vendor .mypy_cache .ruff_cache .pytest_cache .hypothesis .lint-imports.log

@@ -181,7 +181,7 @@ def read_request(connection: socket.socket) -> bytes:
             return b""
         data += piece
     head, _, body = data.partition(b"\r\n\r\n")
-    length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+    length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
     while len(body) < length:
         body += connection.recv(65536)
     return head + b"\r\n\r\n" + body

@@ -20,7 +20,7 @@ class Noun(Protocol):
 
 
 NOUNS = (
-    *("run", "demo", "load", "check", "lint", "matrix", "changelog", "recipe", "plan"),
+    *("run", "demo", "load", "check", "lint", "matrix", "changelog", "recipe", "acceptance", "plan"),
     *("job", "results", "report", "serve"),
 )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -20,7 +21,7 @@ Thinking = Literal["on", "off"]
 class Cell(Frozen):
     """What was counted for one draft length: verification steps, accepted tokens at each position, prompts.
 
-    ci95: [low, high] of the acceptance length, by bootstrap over prompts.
+    length: tokens per verification step, the bonus token included. ci95: its [low, high], by bootstrap over prompts.
     """
 
     thinking: Thinking
@@ -29,6 +30,11 @@ class Cell(Frozen):
     accepted_at: tuple[int, ...]
     prompts: int = Field(ge=1)
     ci95: tuple[float, float] | None = None
+
+    @property
+    def length(self) -> float:
+        """1 + accepted / drafts."""
+        return 1 + sum(self.accepted_at) / self.drafts
 
 
 def _whole_keys(value: Any) -> Any:
@@ -60,7 +66,7 @@ class Curve(Frozen):
     dataset: str
     sampling: str
     source: str
-    thinking_on: Lengths
+    thinking_on: Lengths = Field(default_factory=dict)
     thinking_off: Lengths | None = None
     raw: tuple[Cell, ...] = ()
     file: str = ""
@@ -93,6 +99,16 @@ class Curve(Frozen):
                 fix="draft as many tokens as were measured, or collect the curve there: prony acceptance collect",
             )
         return lengths[steps]
+
+
+def falls(curve: Curve) -> tuple[str, ...]:
+    """Say where a curve falls though more tokens are drafted, which acceptance cannot do: noise of the measurement."""
+    return tuple(
+        f"thinking {thinking}: falls from {lengths[first]} at {first} to {lengths[second]} at {second} drafted tokens"
+        for thinking, lengths in (("on", curve.thinking_on), ("off", curve.thinking_off or {}))
+        for first, second in pairwise(sorted(lengths))
+        if lengths[second] < lengths[first]
+    )
 
 
 def read_curve(document: YamlMap) -> Curve:

@@ -44,7 +44,7 @@ def golden(curves: Sequence[Curve], model: str, drafting: Drafting) -> Golden:
     spec, place = drafting.spec, drafting.place
     if spec.topk != 1:
         raise ConfigError(f"{place}: curves are of chains, this drafts a tree", allowed="spec.topk: 1")
-    method = _METHOD.get(spec.method, spec.method)
+    method = METHOD_OF_CURVE.get(spec.method, spec.method)
     fits = matching(curves, model, method, drafting.drafter, spec.draft_sample, spec.rejection)
     if len(fits) == 1:
         return Golden(_length(fits[0], drafting), fits[0])
@@ -69,7 +69,7 @@ def _identity(curve: Curve) -> str:
 
 
 # EAGLE and NEXTN name in SGLang what the others call MTP: the checkpoint's own head drafts.
-_METHOD = {"eagle": "mtp", "nextn": "mtp"}
+METHOD_OF_CURVE = {"eagle": "mtp", "nextn": "mtp"}
 
 
 def _length(curve: Curve, drafting: Drafting) -> float:
