@@ -1,7 +1,7 @@
 """Make a Llama of under a million random weights with a tokenizer of its own: python tools/tiny_model.py FOLDER.
 
-Run with the Python of an engine (torch, transformers, tokenizers). The same call makes the same files. It serves tests and
-laptops: what it says means nothing.
+Run with the Python of an engine (torch, transformers, tokenizers). The same call makes the same files. It serves tests
+and laptops: what it says means nothing.
 """
 
 import argparse
