@@ -21,8 +21,9 @@ class Noun(Protocol):
 
 NOUNS = (
     *("run", "demo", "load", "check", "lint", "matrix", "changelog", "recipe", "acceptance", "plan"),
-    *("job", "results", "report", "serve"),
+    *("try", "job", "results", "report", "serve"),
 )
+_MODULES = {"try": "trial"}  # a word of the language names no module
 
 
 def build_parser(nouns_wanted: "Sequence[str]" = NOUNS) -> "argparse.ArgumentParser":
@@ -41,7 +42,7 @@ def build_parser(nouns_wanted: "Sequence[str]" = NOUNS) -> "argparse.ArgumentPar
     parser.add_argument("--version", action="version", version=f"prony {__version__}")
     nouns = parser.add_subparsers(dest="noun", metavar="COMMAND", title="commands")
     for name in nouns_wanted:
-        module: Noun = importlib.import_module(f"prony.cli.{name}")
+        module: Noun = importlib.import_module(f"prony.cli.{_MODULES.get(name, name)}")
         module.add_parser(nouns)
     return parser
 

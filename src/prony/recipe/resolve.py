@@ -20,14 +20,17 @@ _UNSAID = {"topology": "point", "kv_transfer": "point", "kv_offload": "point", "
 _OF_SPEC = ("method", "steps", "draft_tokens", "topk", "draft_model", "acceptance")
 
 
-def resolve(catalogue: Catalogue, point: Point, purpose: Purpose = "throughput") -> Deployment:
+def resolve(
+    catalogue: Catalogue, point: Point, purpose: Purpose = "throughput", changes: Sequence[Leaf] = ()
+) -> Deployment:
     """Return what serves a point: layers, then rules, then expressions, then the engine's argv.
 
-    purpose: an eval never runs with simulated acceptance. Raises ConfigError (file:line, allowed, fix) when no recipe
-    serves it or its labels would not equal what runs.
+    purpose: an eval never runs with simulated acceptance. changes: laid over everything, for trials. Raises ConfigError
+    (file:line, allowed, fix) when no recipe serves it or its labels would not equal what runs.
     """
     recipe = catalogue.find(point.config_key)
-    layers = Layers(merge(catalogue.chain(recipe.name), point, purpose), recipe, point, purpose)
+    merged = overlay(merge(catalogue.chain(recipe.name), point, purpose), changes)
+    layers = Layers(merged, recipe, point, purpose)
     engine = engine_named(layers.required("engine"), layers.place("engine"))
     check_labels(layers, engine)
     intent = layers.intent(catalogue.curves)
