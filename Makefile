@@ -51,7 +51,11 @@ bench-peers: $(STAMP)  # other load clients, about 15 GB, each in an environment
 	done
 	@$(BIN)/python bench/peers.py
 
-engine-vllm: .engines/vllm/.ready  # vLLM for CPUs, about 2.5 GB, in an environment of its own
+engine-vllm: .engines/tiny-llama/done.json  # vLLM for CPUs, 3.4 GB, in an environment of its own, and a tiny model for it
+
+.engines/tiny-llama/done.json: .engines/vllm/.ready tools/tiny_model.py
+	@rm -rf .engines/tiny-llama
+	@.engines/vllm/bin/python tools/tiny_model.py .engines/tiny-llama
 
 # torch's CPU build comes from an index that torch's own makers keep: pip must be told of it (pip config set).
 .engines/vllm/.ready: requirements/engine-vllm.txt

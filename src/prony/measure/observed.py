@@ -54,7 +54,8 @@ class EngineFacts(Frozen):
     """What the servers' counters say of the measured phase, summed over replicas; None: not told.
 
     slots: requests served at once; output_tokens: generated; drafts: verified drafts; accepted: draft tokens accepted;
-    accepted_at: of these, how many at each position of a draft.
+    accepted_at: of these, how many at each position of a draft. external_hits: prompt tokens whose KV was fetched, not
+    computed: from prefill workers, or from a store outside the device.
     """
 
     slots: int | None = Field(default=None, ge=0)
@@ -62,6 +63,7 @@ class EngineFacts(Frozen):
     drafts: int | None = Field(default=None, ge=0)
     accepted: int | None = Field(default=None, ge=0)
     accepted_at: tuple[int, ...] = ()
+    external_hits: int | None = Field(default=None, ge=0)
 
 
 class Acceptance(Frozen):

@@ -165,7 +165,7 @@ def check(point: Point, deployment: Deployment) -> None:
     if len(entries) != 1 or entries[0].replicas != 1:
         raise PlanError(
             f"{point.label}: requests enter at role '{deployment.entry_role}', of which there must be exactly one",
-            fix="give the recipe one entry role with one replica; a router in front of several is not supported yet",
+            fix="put a router before them: 'topology: {router: {kind: …}}' in the recipe",
         )
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import socket
 import sys
 from collections.abc import Mapping
@@ -57,9 +58,15 @@ def common(deployment: Deployment, model_dir: Path | None, scratch: Path) -> dic
         values["model_dir"] = str(model_dir)
     texts = [word for role in deployment.roles for word in (*role.argv, *(one.value for one in role.env))]
     if any("{shared_dir}" in text for text in texts):
+        drop_shared(scratch)
         make_folder(scratch / "shared")
         values["shared_dir"] = str(scratch / "shared")
     return values
+
+
+def drop_shared(scratch: Path) -> None:
+    """Delete what processes shared: KV of one start is of no use to the next, and it is large."""
+    shutil.rmtree(scratch / "shared", ignore_errors=True)
 
 
 def values_of(seat: Seat, everyone: tuple[Seat, ...], shared: Mapping[str, str], scratch: Path) -> dict[str, str]:

@@ -64,6 +64,8 @@ def run_jobs(folders: Sequence[Path], attempt: int | None, clock: Clock) -> int:
         _claim_all(tasks, clock)
         run = _Run(owner, clock)
         run.all(tasks)
+    for task in tasks:
+        bindings.drop_shared(task.folder.scratch)
     return worst_exit_code(end.exit_code for end in run.ends)
 
 

@@ -10,7 +10,7 @@ from prony.base.model import digest
 from prony.measure.acceptance import judge_acceptance, realised
 from prony.measure.definitions import DEFINITIONS, measure
 from prony.measure.eventlog import EventLog
-from prony.measure.observed import Acceptance
+from prony.measure.observed import Acceptance, EngineFacts
 from prony.measure.result import Artifact, Provenance, Result, RoleCommand, Row
 from prony.measure.storage import read_log
 from prony.measure.verdicts import judge
@@ -41,6 +41,7 @@ def build_result(job: Job, folder: JobFolder, served: Served) -> Result:
     verdicts = (
         *judge(log, job.load, measurements),
         *_topology_verdicts(job),
+        *_transfer_verdicts(job, log.engine),
         *(judge_acceptance(drafts) if drafts else ()),
     )
     point, workload = job.point, job.point.workload
@@ -126,6 +127,15 @@ def _topology_verdicts(job: Job) -> tuple[Finding, ...]:
         return ()
     message = f"{visible} devices are visible to the servers, the topology says {asked}"
     return (Finding(rule="devices-match-topology", severity="invalid", message=message, fix="mend the recipe"),)
+
+
+def _transfer_verdicts(job: Job, engine: EngineFacts | None) -> tuple[Finding, ...]:
+    """Refuse prefill and decode apart where decode fetched nothing: it computed the prompts itself."""
+    if _gpus_of(job, "prefill") is None or engine is None or engine.external_hits != 0:
+        return ()
+    message = "decode workers fetched the KV of no prompt token: they computed the prompts themselves"
+    fix = "look for the connector in the workers' logs; prompts shorter than a KV block are never handed over"
+    return (Finding(rule="kv-handed-over", severity="invalid", message=message, fix=fix),)
 
 
 def _provenance(job: Job, log: EventLog, served: Served) -> Provenance:
