@@ -41,6 +41,7 @@ bench: $(STAMP)
 	@$(BIN)/python bench/startup.py
 	@$(BIN)/python bench/matrix.py ../shared/data/inferencex/configs
 	@$(BIN)/python bench/changelog.py ../shared/data/inferencex/perf-changelog.yaml
+	@$(BIN)/python bench/recipes.py ../shared/data/inferencex/configs
 	@$(BIN)/python bench/load.py
 
 bench-peers: $(STAMP)  # other load clients, about 15 GB, each in an environment of its own

@@ -54,8 +54,8 @@ def test_labels_escapes_timestamps_and_damaged_lines_do_not_confuse_the_reader()
 def test_counters_add_up_over_labels_and_servers() -> None:
     one = (
         f'{SPEC}drafts_total{{engine="0"}} 3\n{SPEC}drafts_total{{engine="1"}} 4\n{SPEC}accepted_tokens_total 9\n'
-        f'{SPEC}accepted_tokens_per_pos_total{{position="0"}} 6\n{SPEC}accepted_tokens_per_pos_total{{position="1"}} 3\n'
-        "vllm:external_prefix_cache_hits_total 256\n"
+        f'{SPEC}accepted_tokens_per_pos_total{{position="0"}} 6\n{SPEC}accepted_tokens_per_pos_total{{position="1"}} 3'
+        "\nvllm:external_prefix_cache_hits_total 256\n"
     )
     with serving({"/metrics": one}) as first, serving({"/metrics": one}) as second:
         found = read_counters([first, second])

@@ -22,7 +22,7 @@ AGENTIC = {"workload": AgenticCoding(), "spec_decoding": "mtp"}
 def built(engine: str, text: str = "", purpose: Any = "throughput", pool: Any = None, **changes: Any) -> Deployment:
     spread = {"tp": 8, **(pool or {})}
     topology = Topology(pools=(RolePool(role="agg", **spread),))
-    values = {"framework": engine, "topology": topology, "model": GLM, **changes}
+    values = {"framework": engine, "topology": topology, "model": GLM, "runner": "mi355x", **changes}
     recipe = f"schema: 1\nengine: {engine}\nkeys: ['*']\n{text}"
     return resolve(catalogue(case=recipe), point(**values), purpose)
 
@@ -190,7 +190,7 @@ def test_workers_without_a_router_and_routers_of_another_name_are_refused() -> N
 
 def test_dynamo_puts_a_frontend_before_one_worker_too() -> None:
     for engine, worker in (("dynamo-vllm", "dynamo.vllm"), ("dynamo-sglang", "dynamo.sglang")):
-        deployment = built(engine, "topology: {router: {kind: dynamo}}\n")
+        deployment = built(engine, "topology: {router: {kind: dynamo-router}}\n")
         assert worker in deployment.roles[0].argv and "dynamo.frontend" in role_of(deployment, "router").argv
         assert env_of(deployment)["DYN_FILE_KV"] == env_of(deployment, "router")["DYN_FILE_KV"]
     with pytest.raises(ConfigError, match="nothing stands before the 1 workers"):

@@ -1,10 +1,12 @@
 """The three changes of examples/seeds resolve to what their authors describe, flag by flag."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from prony.base.errors import ConfigError
+from prony.cli.main import main
 from prony.recipe.catalogue import load_catalogue
 from prony.recipe.deployment import Deployment, Role
 from prony.recipe.resolve import resolve
@@ -141,3 +143,28 @@ def test_an_image_of_another_release_is_held_to_the_flags_of_that_release() -> N
     old = points(AGENTIC)[16].model_copy(update={"image": "lmsysorg/sglang-rocm:v0.5.12-rocm720-mi35x"})
     with pytest.raises(ConfigError, match=r"'dsa-decode-backend' is not a flag of sglang \(did you mean 'nsa-decode-b"):
         resolve(CATALOGUE, old)
+
+
+def test_the_agentic_jobs_are_named_as_the_reference_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--config-files", str(SEEDS / "master.yaml"), "--runner-config", str(SEEDS / "runners.yaml")]
+    assert main(["matrix", "test-config", "--config-keys", AGENTIC, *files]) == 0
+    names = [row["exp-name"] for row in json.loads(capsys.readouterr().out)]
+    assert names == [f"glm5.2_tp8_conc{conc}_kvdram-hicache_spec-mtp" for conc in (1, 4, 8, 12, 16)]
+
+
+def test_a_change_of_one_image_is_one_line_and_touches_exactly_its_points(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (SEEDS / "master.yaml").read_text()
+    old = "&sglang-rocm-mi35x lmsysorg/sglang-rocm:v0.5.18-rocm720-mi35x-20260829"
+    assert text.count("v0.5.18-rocm720-mi35x-20260829") == 1
+    (tmp_path / "new.yaml").write_text(text.replace(old, old.replace("0829", "0901")))
+    argv = ["matrix", "diff", "--runner-config", str(SEEDS / "runners.yaml"), "--json", str(SEEDS / "master.yaml")]
+    assert main([*argv, str(tmp_path / "new.yaml")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert not told["added"] and not told["removed"]
+    touched = [(pair["before"]["config_key"], pair["before"]["concurrency"]) for pair in told["altered"]]
+    plain = [("qwen3.5-fp4-mi355x-sglang", conc) for conc in (4, 8, 16, 32, 64, 128, 256)]
+    assert sorted(touched) == sorted(
+        plain + [("qwen3.5-fp4-mi355x-sglang-mtp", conc) for conc in (4, 8, 16, 32, 64, 128)]
+    )

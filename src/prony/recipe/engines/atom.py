@@ -17,7 +17,7 @@ from prony.recipe.engines.shared import (
     unless_set,
 )
 from prony.recipe.engines.tables import table
-from prony.recipe.intent import Intent, Rendered, RoleIntent
+from prony.recipe.intent import Intent, Rendered, RoleIntent, workers
 from prony.spec.point import RolePool
 
 _TOPOLOGY = ("tensor-parallel-size", "data-parallel-size", "enable-expert-parallel", "enable-dp-attention")
@@ -80,23 +80,55 @@ def _speculation(intent: Intent) -> tuple[str, ...]:
 
 
 def _transfer(intent: Intent, role: RoleIntent) -> tuple[str, ...]:
-    if not intent.disagg or has(role, "kv-transfer-config"):
+    """Return how KV is handed over, or put into host memory: one connector, or both under one that holds several."""
+    if has(role, "kv-transfer-config"):
         return ()
-    kv_role = "kv_producer" if role.pool.role == "prefill" else "kv_consumer"
-    connector = _CONNECTORS[str(intent.kv_transfer)]
-    config = json_argument(kv_role=kv_role, kv_connector=connector, handshake_port="{port:handshake}")
+    parts: list[dict[str, object]] = []
+    if intent.disagg:
+        kv_role = "kv_producer" if role.pool.role == "prefill" else "kv_consumer"
+        where = {"proxy_ip": HOST, "handshake_port": "{port:handshake}"}
+        parts.append({"kv_role": kv_role, "kv_connector": _CONNECTORS[str(intent.kv_transfer)], **where})
+    if intent.offload is not None:
+        parts.append({"kv_role": "offload", "kv_connector": "lmcache_offload"})
+    if not parts:
+        return ()
+    config = json_argument(**parts[0]) if len(parts) == 1 else json_argument(kv_connector="multi", connectors=parts)
     # The port is a number there: the quotes around its placeholder go.
     return ("--kv-transfer-config", config.replace('"{port:handshake}"', "{port:handshake}"))
+
+
+def _render_mesh(intent: Intent, role: RoleIntent) -> Rendered:
+    called = ("atomesh", "launch", "--host", HOST, "--port", "{port:http}", "--pd-disaggregation", "--backend", "atom")
+    apart = [("--prefill", f"{{url:{one}}}") for one in workers(intent.pools, "prefill")]
+    apart += [("--decode", f"{{url:{one}}}") for one in workers(intent.pools, "decode")]
+    return Rendered((*called, *(word for pair in apart for word in pair), *argv_of(role.args)))
+
+
+# The options of atomesh (ATOM's router) that its public launch examples use, 2026.
+MESH_FLAGS = (
+    Flag("policy", "text", "which worker is next", choices=("random", "round_robin", "cache_aware", "power_of_two")),
+    Flag("prefill-policy", "text", "the same for prefill alone", choices=("random", "round_robin", "cache_aware")),
+    Flag("decode-policy", "text", "the same for decode alone", choices=("random", "round_robin", "cache_aware")),
+    Flag("dp-aware", "switch", "choose data-parallel ranks"),
+    Flag("log-level", "text", "how much is logged", choices=("debug", "info", "warn", "error")),
+    Flag("disable-health-check", "switch", "take workers for up"),
+    Flag("disable-circuit-breaker", "switch", "ask workers that failed"),
+    Flag("cache-threshold", "float", "share of a prefix that counts as cached", least=0, most=1),
+)
 
 
 ATOM = Engine(
     name="atom",
     flags=flags,
     render=_render,
-    roles=frozenset({"agg"}),
+    roles=frozenset({"agg", "prefill", "decode"}),
     spec_methods=frozenset(_METHODS),  # type: ignore[arg-type]
     tokenizer="none",
     golden=True,
+    offload_backends=frozenset({"lmcache"}),
+    kv_transfers=frozenset(_CONNECTORS),
+    routers={"atomesh": _render_mesh},
+    router_flags={"atomesh": lambda: MESH_FLAGS},
     env_prefixes=("ATOM_",),
     telling=Telling(
         drafts=Drafts(length="atom:mtp_average_tokens_per_forward"),

@@ -90,8 +90,8 @@ def _over(base: Engine, name: str, render: Render, flags: object) -> Engine:
         render=render,
         flags=flags,  # type: ignore[arg-type]
         roles=frozenset({"agg", "prefill", "decode"}),
-        routers={"dynamo": _render_frontend},
-        router_flags={"dynamo": frontend_flags},
+        routers={"dynamo-router": _render_frontend},
+        router_flags={"dynamo-router": frontend_flags},
         always_routed=True,
         probe="/health",
     )

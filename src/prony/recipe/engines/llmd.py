@@ -28,7 +28,7 @@ def _render_sidecar(intent: Intent, role: RoleIntent) -> Rendered:
 LLMD_VLLM: Engine = replace(
     vllm.VLLM,
     name="llmd-vllm",
-    routers={"llm-d": _render_sidecar, **vllm.ROUTERS},
-    router_flags={"llm-d": lambda: SIDECAR_FLAGS, **vllm.VLLM.router_flags},
+    routers={"llm-d-router": _render_sidecar, **vllm.ROUTERS},
+    router_flags={"llm-d-router": lambda: SIDECAR_FLAGS, **vllm.VLLM.router_flags},
     kv_transfers=frozenset({"nixl"}),
 )

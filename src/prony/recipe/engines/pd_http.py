@@ -136,7 +136,7 @@ class Upstream:
         headers = self.head.headers if self.head else {}
         left = int(headers["content-length"]) if headers.get("content-length", "").isdigit() else None
         tail = b""
-        while piece := await self._reader.read(_PIECE_BYTES):
+        while left != 0 and (piece := await self._reader.read(_PIECE_BYTES)):
             tail = (tail + piece)[-5:]
             left = None if left is None else left - len(piece)
             yield piece
@@ -147,4 +147,5 @@ class Upstream:
         """Return the body without its framing."""
         if self.head and "chunked" in self.head.headers.get("transfer-encoding", "").lower():
             return await _read_chunks(self._reader)
-        return await self._reader.read(-1)
+        length = self.head.headers.get("content-length", "") if self.head else ""
+        return await (self._reader.readexactly(int(length)) if length.isdigit() else self._reader.read(-1))

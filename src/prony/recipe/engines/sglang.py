@@ -23,7 +23,7 @@ from prony.spec.point import RolePool
 _TOPOLOGY = (
     *("tensor-parallel-size", "tp-size", "tp", "pipeline-parallel-size", "pp-size"),
     *("data-parallel-size", "dp-size", "dp", "expert-parallel-size", "ep-size", "ep", "enable-dp-attention"),
-    *("decode-context-parallel-size", "disaggregation-mode"),
+    *("decode-context-parallel-size", "attention-context-parallel-size", "attn-cp-size", "disaggregation-mode"),
 )
 OWNERS = {
     "model-path": "model.id",
@@ -93,13 +93,9 @@ def parallel_words(pool: RolePool) -> tuple[str, ...]:
             ("data-parallel-size", dp),
             ("expert-parallel-size", pool.ep),
             ("decode-context-parallel-size", pool.dcp),
+            ("attention-context-parallel-size", pool.pcp),
         )
     )
-    if pool.pcp > 1:
-        raise ConfigError(
-            f"sglang spreads no prefill context (pcp {pool.pcp}) by a size of its own",
-            fix="set the release's own context-parallel flags in args, with pcp 1",
-        )
     return ("--tensor-parallel-size", str(pool.tp), *spread, *(("--enable-dp-attention",) if pool.dp_attention else ()))
 
 
