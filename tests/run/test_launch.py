@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from prony.base.errors import LaunchError
+from prony.base.model import read_model
+from prony.measure.result import Result
 from prony.recipe.deployment import Deployment, ModelRef, Probe, Role
 from prony.run import model
 from prony.run.launch import bind
@@ -102,3 +104,25 @@ def test_listener_is_told_apart_by_process() -> None:
         assert listener_is_among(port, [os.getpid()]) is True
         assert listener_is_among(port, [os.getppid()]) is False
     assert listener_is_among(port, [os.getpid()]) is None
+
+
+def test_a_known_failure_in_the_log_is_told_with_its_cause_and_remedy(bench: Bench) -> None:
+    deployment = make_deployment()
+    dying = ("sh", "-c", "echo 'RuntimeError: HIP out of memory. Tried to allocate 6 GiB'; exit 1")
+    role = deployment.roles[0].model_copy(update={"argv": dying})
+    folder = bench.folder(make_job(deployment.model_copy(update={"roles": (role,)})))
+    assert bench.run(folder).returncode == 3
+    record = ended(folder)
+    assert "[out-of-memory: the device's memory does not hold weights, graphs and KV]" in record.message
+    assert record.fix.startswith("lower gpu-memory-utilization")
+
+
+def test_the_pool_that_an_engine_tells_is_kept_with_the_result(bench: Bench) -> None:
+    deployment = make_deployment()
+    role = deployment.roles[0]
+    telling = ("sh", "-c", 'echo "GPU KV cache size: 12,345 tokens"; exec "$0" "$@"', *role.argv)
+    talking = role.model_copy(update={"argv": telling})
+    folder = bench.folder(make_job(deployment.model_copy(update={"roles": (talking,)})))
+    assert bench.run(folder).returncode == 0
+    told = read_model(folder.result_file, Result).row.provenance
+    assert told is not None and told.kv_pool_tokens == 12_345

@@ -9,18 +9,15 @@ import orjson
 from prony.base.fetch import fetch
 from prony.load.exposition import samples
 from prony.measure.observed import EngineFacts
+from prony.recipe.engines.telling import ALL
 
 _TIMEOUT_S = 2.0
 _MOST_BYTES = 1 << 24
-_OUTPUT = ("llamacpp:tokens_predicted_total", "vllm:generation_tokens_total", "sglang:generation_tokens_total")
-_DRAFTS = ("llamacpp:spec_decode_num_drafts_total", "vllm:spec_decode_num_drafts_total")
-_ACCEPTED = ("llamacpp:spec_decode_num_accepted_tokens_total", "vllm:spec_decode_num_accepted_tokens_total")
-_ACCEPTED_AT = (
-    "llamacpp:spec_decode_num_accepted_tokens_per_pos_total",
-    "vllm:spec_decode_num_accepted_tokens_per_pos_total",
-)
-
-_EXTERNAL_HITS = ("vllm:external_prefix_cache_hits_total",)
+_OUTPUT = tuple(one.generated_tokens for one in ALL if one.generated_tokens)
+_DRAFTS = tuple(one.drafts.drafts for one in ALL if one.drafts.drafts)
+_ACCEPTED = tuple(one.drafts.accepted for one in ALL if one.drafts.accepted)
+_ACCEPTED_AT = tuple(one.drafts.per_position for one in ALL if one.drafts.per_position)
+_EXTERNAL_HITS = tuple(one.external_hits for one in ALL if one.external_hits)
 
 
 @dataclass(frozen=True)

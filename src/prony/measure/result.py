@@ -36,7 +36,7 @@ class RoleCommand(Frozen):
 class Provenance(Frozen):
     """Who, what, where, with which clock. Digests are sha256 hex; times ISO 8601 UTC.
 
-    What rows of older versions do not have is empty or None.
+    What rows of older versions do not have is empty or None. kv_pool_tokens: what the engine's log says of its pool.
     """
 
     prony_version: str
@@ -62,6 +62,7 @@ class Provenance(Frozen):
     client: ClientFacts | None = None
     disturbance: Disturbance | None = None
     engine_facts: EngineFacts | None = None
+    kv_pool_tokens: int | None = None
 
 
 class Artifact(Frozen):

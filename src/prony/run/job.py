@@ -162,7 +162,7 @@ class _Run:
             raise _disk_refused(task.folder.logs, self.owner.pump.fault)
         # The logs become artefacts by content now: what the server says later goes beside them.
         self.owner.pump.direct(task.folder.logs / "after")
-        return _measure(task, server.version or task.job.deployment.engine_version, began, ended)
+        return _measure(task, server, began, ended)
 
     def _drop_server(self) -> None:
         """After anything but a clean load the next task gets a fresh server."""
@@ -214,10 +214,11 @@ class _Run:
         return self.owner.pump.redact(text.encode()).decode(errors="replace")
 
 
-def _measure(task: _Task, engine_version: str | None, began: str, ended: str) -> _End:
+def _measure(task: _Task, server: launch.Server, began: str, ended: str) -> _End:
     from prony.run.record import Served, build_result  # NumPy loads slowly: the server starts first
 
-    result = build_result(task.job, task.folder, Served(engine_version, began, ended))
+    version = server.version or task.job.deployment.engine_version
+    result = build_result(task.job, task.folder, Served(version, began, ended, server.kv_pool_tokens))
     write_model(task.folder.result_file, result)
     bad = [verdict for verdict in result.row.verdicts if verdict.severity == "invalid"]
     if bad:

@@ -12,6 +12,7 @@ from prony.base.errors import ConfigError, LaunchError
 from prony.base.fetch import fetch
 from prony.recipe.deployment import Deployment, Role
 from prony.recipe.engines import version
+from prony.recipe.engines.telling import known_failure, kv_pool_tokens
 from prony.run import model, procfs
 from prony.run.bindings import HOST, Seat, bind, common, seats, values_of
 from prony.run.process import Process, Supervisor
@@ -22,6 +23,7 @@ _USAGE_ERROR = 2  # argparse's exit code, also that of vLLM and SGLang
 _PROBE_TIMEOUT_S = 1.0
 _PROBE_BYTES = 2**20
 _PROBE_EVERY_S = 0.1
+_LOG_BYTES = 4 * 2**20
 
 
 class _PortTaken(Exception):  # noqa: N818 - it is answered with another port
@@ -39,11 +41,15 @@ class Replica:
 
 @dataclass(frozen=True)
 class Server:
-    """A deployment that is ready for requests at `url`; `version` is what the engine says of itself, if it does."""
+    """A deployment that is ready for requests at `url`; `version` is what the engine says of itself, if it does.
+
+    kv_pool_tokens: of the generating processes together, None where one does not tell.
+    """
 
     url: str
     replicas: tuple[Replica, ...]
     version: str | None
+    kv_pool_tokens: int | None = None
 
     @property
     def generating(self) -> tuple[str, ...]:
@@ -95,7 +101,26 @@ def _start_once(
     announcer = next(one for one in replicas if one.role.name != "router")
     announced = version.find(owner.pump.head(announcer.process.name))
     port = announcer.ports[announcer.role.ready.port]
-    return Server(f"http://{HOST}:{entry.ports[entry.role.ready.port]}", tuple(replicas), announced or _version(port))
+    url = f"http://{HOST}:{entry.ports[entry.role.ready.port]}"
+    return Server(url, tuple(replicas), announced or _version(port), _kv_pool(replicas, owner))
+
+
+def _kv_pool(replicas: Sequence[Replica], owner: Supervisor) -> int | None:
+    """Return the size of the KV pools that the logs tell, None when one does not."""
+    told = [kv_pool_tokens(_log(one.process, owner)) for one in replicas if one.role.name in ("agg", "decode")]
+    known = [size for size in told if size is not None]
+    return sum(known) if known and len(known) == len(told) else None
+
+
+def _log(process: Process, owner: Supervisor) -> str:
+    """Return the last megabytes of what a process has said."""
+    owner.pump.drain()
+    try:
+        with owner.pump.file(process.name).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - _LOG_BYTES))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return owner.pump.tail(process.name)
 
 
 def _start_seat(
@@ -143,7 +168,7 @@ def _died_at_start(one: Replica, owner: Supervisor) -> Exception:
         return _PortTaken(one.process.name)
     message = f"{one.process.name}: the server {one.process.death} before it was ready{quoted(tail)}"
     read = f"read {owner.pump.file(one.process.name)}; started as: {' '.join(one.process.argv)}"
-    said = _advice(tail)
+    message, said = _with_cause(message, _log(one.process, owner), _advice(tail))
     fix = f"{said}; else {read}" if said else read
     if one.process.exit == _USAGE_ERROR:
         return ConfigError(message, fix=f"mend the arguments in the recipe: {fix}")
@@ -161,10 +186,19 @@ def _too_late(one: Replica, owner: Supervisor) -> LaunchError:
 
 def died_while_loaded(process: Process, owner: Supervisor) -> LaunchError:
     """Say how a server ended under load."""
-    return LaunchError(
-        f"{process.name}: the server {process.death} under load{quoted(owner.pump.tail(process.name))}",
-        fix=f"read {owner.pump.file(process.name)}; the other jobs get a fresh server",
-    )
+    message = f"{process.name}: the server {process.death} under load{quoted(owner.pump.tail(process.name))}"
+    message, said = _with_cause(message, _log(process, owner), "")
+    read = f"read {owner.pump.file(process.name)}; the other jobs get a fresh server"
+    return LaunchError(message, fix=f"{said}; else {read}" if said else read)
+
+
+def _with_cause(message: str, log: str, said: str) -> tuple[str, str]:
+    """Return a message with the known failure that a log shows, and what to do about it."""
+    sign = known_failure(log)
+    if sign is None:
+        return message, said
+    first, newline, rest = message.partition("\n")
+    return f"{first} [{sign.name}: {sign.cause}]{newline}{rest}", said or sign.fix
 
 
 def quoted(tail: str) -> str:

@@ -28,6 +28,7 @@ class Served:
     engine_version: str | None
     started_at: str
     ended_at: str
+    kv_pool_tokens: int | None = None
 
 
 def build_result(job: Job, folder: JobFolder, served: Served) -> Result:
@@ -166,6 +167,7 @@ def _provenance(job: Job, log: EventLog, served: Served) -> Provenance:
         client=log.client,
         disturbance=log.disturbance,
         engine_facts=log.engine,
+        kv_pool_tokens=served.kv_pool_tokens,
     )
 
 

@@ -95,6 +95,6 @@ def _load(job: Job, place: Path, server: launch.Server, owner: Supervisor, mark:
     outcome = run_load(job, folder, server, owner, mark, clock)
     if outcome.status != "loaded":
         raise LaunchError(outcome.message, fix=outcome.fix)
-    result = build_result(job, folder, Served(server.version, began, iso(clock.wall())))
+    result = build_result(job, folder, Served(server.version, began, iso(clock.wall()), server.kv_pool_tokens))
     write_model(folder.result_file, result)
     return result.row

@@ -3,7 +3,8 @@
 from functools import cache
 
 from prony.base.errors import ConfigError
-from prony.recipe.engines.engine import Drafts, Engine, LogPattern, Telling
+from prony.recipe.engines import telling
+from prony.recipe.engines.engine import Engine
 from prony.recipe.engines.flags import Flag, argv_of
 from prony.recipe.engines.shared import (
     HOST,
@@ -130,15 +131,5 @@ ATOM = Engine(
     routers={"atomesh": _render_mesh},
     router_flags={"atomesh": lambda: MESH_FLAGS},
     env_prefixes=("ATOM_",),
-    telling=Telling(
-        drafts=Drafts(length="atom:mtp_average_tokens_per_forward"),
-        failures=(
-            LogPattern(
-                "out-of-memory",
-                r"(torch\.OutOfMemoryError|HIP out of memory)",
-                "the device's memory does not hold weights, graphs and KV",
-                "lower gpu-memory-utilization or max-num-seqs, or spread over more devices",
-            ),
-        ),
-    ),
+    telling=telling.ATOM,
 )

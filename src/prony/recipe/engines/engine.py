@@ -6,53 +6,13 @@ from typing import Literal
 
 from prony.recipe.deployment import SpecMethod
 from prony.recipe.engines.flags import Flag
+from prony.recipe.engines.telling import SILENT, Telling
 from prony.recipe.intent import Intent, Rendered, RoleIntent
 from prony.spec.point import RoleName
 
 Render = Callable[[Intent, RoleIntent], Rendered]
 FlagsOf = Callable[[str], tuple[Flag, ...]]
 """Flags by the image that holds the engine."""
-
-
-@dataclass(frozen=True)
-class LogPattern:
-    """A line of an engine's log that says something. regex: its named groups are the values."""
-
-    name: str
-    regex: str
-    cause: str = ""
-    fix: str = ""
-
-
-@dataclass(frozen=True)
-class Drafts:
-    """Names of the counters in which an engine tells how its drafts fared.
-
-    drafts: verification steps; drafted, accepted: tokens, the bonus token not among them; per_position: accepted,
-    labelled `position`. length: where there are no counters, a gauge of tokens per step (averaged over time, no error).
-    """
-
-    drafts: str | None = None
-    drafted: str | None = None
-    accepted: str | None = None
-    per_position: str | None = None
-    length: str | None = None
-
-
-@dataclass(frozen=True)
-class Telling:
-    """What an engine tells of itself: Prometheus names, and log lines (KV pool size, known failures)."""
-
-    metrics_path: str | None = "/metrics"
-    drafts: Drafts = Drafts()
-    running: str | None = None
-    waiting: str | None = None
-    kv_usage: str | None = None
-    prompt_tokens: str | None = None
-    generated_tokens: str | None = None
-    external_hits: str | None = None
-    kv_pool: tuple[LogPattern, ...] = ()
-    failures: tuple[LogPattern, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,4 +41,4 @@ class Engine:
     env: Callable[[str], frozenset[str]] = lambda _image: frozenset()
     always_routed: bool = False
     probe: str = "/health"
-    telling: Telling = Telling()
+    telling: Telling = SILENT

@@ -2,7 +2,8 @@
 
 from prony.base.errors import ConfigError
 from prony.recipe.deployment import SpecDecode
-from prony.recipe.engines.engine import Drafts, Engine, Telling
+from prony.recipe.engines import telling
+from prony.recipe.engines.engine import Engine
 from prony.recipe.engines.flags import argv_of
 from prony.recipe.engines.llamacpp_flags import LLAMACPP_FLAGS
 from prony.recipe.intent import Intent, Rendered, RoleIntent
@@ -43,16 +44,5 @@ LLAMACPP = Engine(
     spec_methods=frozenset({"draft_model"}),
     tokenizer="llamacpp",
     golden=True,
-    telling=Telling(
-        drafts=Drafts(
-            drafts="llamacpp:spec_decode_num_drafts_total",
-            drafted="llamacpp:spec_decode_num_draft_tokens_total",
-            accepted="llamacpp:spec_decode_num_accepted_tokens_total",
-            per_position="llamacpp:spec_decode_num_accepted_tokens_per_pos_total",
-        ),
-        running="llamacpp:requests_processing",
-        waiting="llamacpp:requests_deferred",
-        prompt_tokens="llamacpp:prompt_tokens_total",
-        generated_tokens="llamacpp:tokens_predicted_total",
-    ),
+    telling=telling.LLAMACPP,
 )

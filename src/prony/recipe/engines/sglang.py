@@ -4,7 +4,8 @@ from functools import cache
 
 from prony.base.errors import ConfigError
 from prony.recipe.deployment import EnvVar, SpecDecode
-from prony.recipe.engines.engine import Drafts, Engine, LogPattern, Render, Telling
+from prony.recipe.engines import telling
+from prony.recipe.engines.engine import Engine, Render
 from prony.recipe.engines.flags import Flag, argv_of
 from prony.recipe.engines.shared import (
     HOST,
@@ -181,36 +182,6 @@ def router_flags() -> tuple[Flag, ...]:
 
 ROUTERS: dict[str, Render] = {"sglang-router": _render_router}
 
-TELLING = Telling(
-    drafts=Drafts(length="sglang:spec_accept_length"),
-    running="sglang:num_running_reqs",
-    waiting="sglang:num_queue_reqs",
-    kv_usage="sglang:token_usage",
-    prompt_tokens="sglang:prompt_tokens_total",
-    generated_tokens="sglang:generation_tokens_total",
-    kv_pool=(LogPattern("kv-pool-tokens", r"max_total_num_tokens=(?P<tokens>\d+)"),),
-    failures=(
-        LogPattern(
-            "out-of-memory",
-            r"(torch\.OutOfMemoryError|CUDA out of memory|HIP out of memory|Not enough memory)",
-            "the device's memory does not hold weights, graphs and KV",
-            "lower mem-fraction-static or max-running-requests, or spread over more devices",
-        ),
-        LogPattern(
-            "gemm-shape",
-            r"gemm_a8w8_bpreshuffle failed for shape M=\d+, N=(?P<n>\d+), K=\d+",
-            "aiter has no pre-shuffled FP8 kernel for this width of a shard",
-            "lower TP until the width is a multiple of 64 (prony plan check says which points are affected)",
-        ),
-        LogPattern(
-            "shared-experts-ep",
-            r"\(num_experts - num_shared_slots\) % moe_ep_size",
-            "routed experts less the shared slots do not divide among the EP ranks",
-            "turn DP attention off for this MoE backend, or fuse no shared experts",
-        ),
-    ),
-)
-
 SGLANG = Engine(
     name="sglang",
     flags=flags,
@@ -225,5 +196,5 @@ SGLANG = Engine(
     router_flags={"sglang-router": router_flags},
     env_prefixes=("SGLANG_",),
     env=lambda image: table("sglang", image).env,
-    telling=TELLING,
+    telling=telling.SGLANG,
 )

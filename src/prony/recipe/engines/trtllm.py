@@ -6,7 +6,8 @@ import yaml
 
 from prony.base.errors import ConfigError
 from prony.recipe.deployment import EnvVar, RoleFile
-from prony.recipe.engines.engine import Engine, LogPattern, Telling
+from prony.recipe.engines import telling
+from prony.recipe.engines.engine import Engine
 from prony.recipe.engines.flags import Arg, Flag, argv_of
 from prony.recipe.engines.shared import HOST, PRONY, draft_model_of, model_argument, refuse, sizes, unless_set
 from prony.recipe.engines.tables import table
@@ -114,19 +115,6 @@ def forced(intent: Intent, role: RoleIntent) -> tuple[EnvVar, ...]:
     return variables(TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS=f"{spec.acceptance_length - 1:.4g}")
 
 
-TELLING = Telling(
-    metrics_path="/prometheus/metrics",
-    failures=(
-        LogPattern(
-            "out-of-memory",
-            r"(CUDA out of memory|OutOfMemoryError|cudaErrorMemoryAllocation)",
-            "the device's memory does not hold weights, graphs and KV",
-            "lower free_gpu_memory_fraction or max_batch_size, or spread over more devices",
-        ),
-    ),
-    kv_pool=(LogPattern("kv-pool-tokens", r"Max KV cache blocks per sequence.*|max_tokens=(?P<tokens>\d+)"),),
-)
-
 TRTLLM = Engine(
     name="trtllm",
     flags=lambda image: (*flags(image), Flag(_CONFIG, "text", "a key of the options file")),
@@ -138,5 +126,5 @@ TRTLLM = Engine(
     offload_backends=frozenset({"native"}),
     kv_transfers=frozenset(_TRANSFERS),
     env_prefixes=("TLLM_", "TRTLLM_"),
-    telling=TELLING,
+    telling=telling.TRTLLM,
 )

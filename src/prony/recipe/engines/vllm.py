@@ -4,7 +4,8 @@ from functools import cache
 
 from prony.base.errors import ConfigError
 from prony.recipe.deployment import SpecDecode
-from prony.recipe.engines.engine import Drafts, Engine, LogPattern, Render, Telling
+from prony.recipe.engines import telling
+from prony.recipe.engines.engine import Engine, Render
 from prony.recipe.engines.flags import Flag, argv_of
 from prony.recipe.engines.pdrouter import PD_ROUTER_FLAGS, render_pd_router
 from prony.recipe.engines.shared import (
@@ -165,45 +166,6 @@ def _render_vllm_router(intent: Intent, role: RoleIntent) -> Rendered:
 
 ROUTERS: dict[str, Render] = {"vllm-router": _render_vllm_router, "prony-pd": render_pd_router}
 
-TELLING = Telling(
-    drafts=Drafts(
-        drafts="vllm:spec_decode_num_drafts_total",
-        drafted="vllm:spec_decode_num_draft_tokens_total",
-        accepted="vllm:spec_decode_num_accepted_tokens_total",
-        per_position="vllm:spec_decode_num_accepted_tokens_per_pos_total",
-    ),
-    running="vllm:num_requests_running",
-    waiting="vllm:num_requests_waiting",
-    kv_usage="vllm:kv_cache_usage_perc",
-    prompt_tokens="vllm:prompt_tokens_total",
-    generated_tokens="vllm:generation_tokens_total",
-    external_hits="vllm:external_prefix_cache_hits_total",
-    kv_pool=(
-        LogPattern("kv-pool-tokens", r"GPU KV cache size: (?P<tokens>[\d,]+) tokens"),
-        LogPattern("kv-pool-concurrency", r"Maximum concurrency for [\d,]+ tokens per request: (?P<requests>[\d.]+)x"),
-    ),
-    failures=(
-        LogPattern(
-            "out-of-memory",
-            r"(torch\.OutOfMemoryError|CUDA out of memory|HIP out of memory)",
-            "the device's memory does not hold weights, graphs and KV",
-            "lower gpu-memory-utilization or max-num-seqs, or spread over more devices",
-        ),
-        LogPattern(
-            "kv-pool-too-small",
-            r"is larger than the maximum number of tokens that can be stored in KV cache",
-            "one request of this context does not fit the KV pool",
-            "lower the context, or raise gpu-memory-utilization",
-        ),
-        LogPattern(
-            "synthetic-on-cpu",
-            r"Synthetic acceptance not supported with CPU sampling",
-            "vLLM simulates acceptance on GPUs only",
-            "measure real acceptance on a CPU: spec.acceptance: real",
-        ),
-    ),
-)
-
 VLLM = Engine(
     name="vllm",
     flags=flags,
@@ -218,5 +180,5 @@ VLLM = Engine(
     router_flags={"vllm-router": lambda: table("vllm-router").flags, "prony-pd": lambda: PD_ROUTER_FLAGS},
     env_prefixes=("VLLM_",),
     env=lambda image: table("vllm", image).env,
-    telling=TELLING,
+    telling=telling.VLLM,
 )
