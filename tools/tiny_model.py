@@ -12,8 +12,8 @@ from pathlib import Path
 VOCABULARY = 2048
 HIDDEN, LAYERS, HEADS = 128, 2, 2
 CONTEXT = 4096
-# With the usual 0.02 a random model of this size repeats its last token, whatever stood before: five times that, and the
-# answer depends on the whole prompt, so that wrong KV shows.
+# With the usual 0.02 a random model of this size repeats its last token, whatever stood before. With this an answer
+# depends on the whole prompt, so that wrong KV shows.
 WEIGHT_DEVIATION = 0.1
 TEMPLATE = (
     "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{% endfor %}"

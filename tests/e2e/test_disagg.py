@@ -1,5 +1,11 @@
 """Prefill and decode apart for real: two vLLM processes, KV handed over as files, our router before them."""
 
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
 import numpy as np
 
 from prony.measure.eventlog import Fault
@@ -28,3 +34,31 @@ def test_decode_takes_the_kv_of_every_prompt_from_prefill(apart: Workbench) -> N
     assert [(one.role, one.replicas) for one in told.commands] == [("prefill", 1), ("decode", 1), ("router", 1)]
     assert result.row.disagg and result.row.topology.label == "prefill TP1 + decode TP1"
     assert not (folder / "scratch/shared").exists()
+
+
+def answer(url: str, prompt: list[int]) -> str:
+    asked = {"model": "tiny-llama", "prompt": prompt, "max_tokens": 24, "temperature": 0, "ignore_eos": True}
+    request = urllib.request.Request(
+        f"{url}/v1/completions", json.dumps(asked).encode(), {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return str(json.loads(response.read())["choices"][0]["text"])
+
+
+def test_answers_are_those_of_one_server(apart: Workbench) -> None:
+    """Wrong KV changes every answer of this model (0 of 12 stayed with zeroed files), rounding one in ten."""
+    key = "tiny-llama-bf16-cpu-vllm-disagg"
+    told = apart.prony("recipe", "explain", key, "--config", "bench/master.yaml", "--at", "conc=4", "--json")
+    deployment, scratch = apart.path / "deployment.json", apart.path / "held"
+    deployment.write_text(told.stdout)
+    scratch.mkdir()
+    argv = [sys.executable, str(Path(__file__).with_name("hold.py")), str(deployment), str(scratch)]
+    with subprocess.Popen(argv, cwd=apart.path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as held:
+        assert held.stdin is not None and held.stdout is not None
+        urls = dict(part.split("=", 1) for part in held.stdout.readline().split())
+        prompts = [[10 + (seed * 7919 + at * at * 31) % 2000 for at in range(300 + 20 * seed)] for seed in range(8)]
+        # A prefill worker is a whole server: asked first, it computes the whole answer itself.
+        same = [answer(urls["prefill-0"], prompt) == answer(urls["router-0"], prompt) for prompt in prompts]
+        held.stdin.close()
+        assert held.wait(60) == 0
+    assert sum(same) >= 5, same
