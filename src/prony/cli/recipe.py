@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.console import say
+from prony.cli.recipeimport import add_import_parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +34,7 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     _add_lint(verbs)
     _add_render(verbs)
     _add_new(verbs)
+    add_import_parser(verbs)
 
 
 def _add_list(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -78,6 +78,13 @@ class RoleFile(Frozen):
     text: str = Field(max_length=MAX_FILE_CHARACTERS)
 
 
+class SpecOption(Frozen):
+    """One key that an engine's drafting has of its own."""
+
+    name: str
+    value: str | int | float | bool
+
+
 class SpecDecode(Frozen):
     """Speculative decoding as it is asked for.
 
@@ -94,6 +101,7 @@ class SpecDecode(Frozen):
     draft_model: str | None = None
     draft_sample: str | None = None
     rejection: str | None = None
+    options: tuple[SpecOption, ...] = ()
     acceptance: AcceptanceMode = "real"
     acceptance_length: float | None = None
     curve: str | None = None

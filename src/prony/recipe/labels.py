@@ -105,6 +105,9 @@ def _check_spec(layers: Layers, engine: Engine) -> None:
             allowed=f"spec.method: {', '.join(allowed) or 'none'}",
             fix="put spec under a rule with 'when: {spec_decoding: …}'",
         )
+    options = next((leaf for path, leaf in layers.merged.items() if path[:2] == ("spec", "options")), None)
+    if options is not None and not engine.spec_options:
+        raise ConfigError(f"{options.place}: {engine.name} takes no {options.name}", fix="set its own flags in args")
     if method is not None and layers.get("spec.acceptance") == "golden" and not engine.golden:
         raise ConfigError(f"{layers.place('spec.acceptance')}: {engine.name} cannot simulate acceptance")
 

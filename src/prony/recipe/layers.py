@@ -8,7 +8,7 @@ from typing import Any, cast
 from prony.base.errors import ConfigError
 from prony.facts.curves import Curve
 from prony.recipe.acceptance import Drafting, golden, mode_of
-from prony.recipe.deployment import EnvVar, ModelFile, ModelRef, Patch, Probe, SpecDecode
+from prony.recipe.deployment import EnvVar, ModelFile, ModelRef, Patch, Probe, SpecDecode, SpecOption
 from prony.recipe.engines.flags import Arg, Flag, Kind
 from prony.recipe.intent import Intent, OffloadIntent, RouterIntent
 from prony.recipe.leaves import Leaf, Leaves, Path
@@ -119,6 +119,7 @@ class Layers:
             draft_model=self.get("spec.draft_model"),
             draft_sample=self.get("spec.draft_sample"),
             rejection=self.get("spec.rejection"),
+            options=tuple(SpecOption(name=name, value=leaf.value) for name, leaf in self._below("spec", "options")),
         )
         if mode_of(self.point, self.purpose, self.get("spec.acceptance")) == "real":
             return asked
@@ -150,12 +151,15 @@ class Layers:
 
     def flags(self) -> tuple[Flag, ...]:
         """Return the flags that the recipe says its image has beyond the table."""
-        found = {path[-1]: leaf for path, leaf in self.merged.items() if _is_child(path, ("flags",))}
         return tuple(
-            Flag(name, cast(Kind, leaf.value), f"said at {leaf.place}", repeats=True)
-            for name, leaf in sorted(found.items())
-            if leaf.value is not None
+            Flag(name, cast(Kind, leaf.value), f"said at {leaf.place}", many=True)
+            for name, leaf in self._below("flags")
         )
+
+    def _below(self, *path: str) -> list[tuple[str, Leaf]]:
+        """Return the leaves right below a path by name, deleted ones left out."""
+        found = {key[-1]: leaf for key, leaf in self.merged.items() if _is_child(key, path)}
+        return [(name, leaf) for name, leaf in sorted(found.items()) if leaf.value is not None]
 
     def patches(self) -> tuple[Patch, ...]:
         """Return the changes to the image's own files."""

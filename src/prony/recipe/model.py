@@ -125,7 +125,8 @@ class SpecForm(Frozen):
     """Speculative decoding: the method, tokens drafted in a row, and the model that drafts (`self`: the served one).
 
     acceptance: unset, golden for agentic throughput and real for all else; evals are always real. drafter,
-    draft_sample, rejection, thinking: which committed curve, where several are of one model and method.
+    draft_sample, rejection, thinking: which committed curve, where several are of one model and method. options:
+    keys that vLLM's speculative config has beyond these.
     """
 
     method: SpecMethod | None = None
@@ -138,6 +139,7 @@ class SpecForm(Frozen):
     draft_sample: str | None = None
     rejection: str | None = None
     thinking: Literal["on", "off"] | None = None
+    options: dict[str, str | int | float | bool | None] | None = None
 
 
 class OffloadForm(Frozen):

@@ -81,7 +81,7 @@ def _roles(layers: Layers, engine: Engine, intent: Intent) -> Iterator[Role]:
         yield _role(layers, engine, pool.role, engine.render(intent, asked), replicas=pool.replicas, gpus=gpus)
     if intent.router is not None:
         kind = intent.router.kind
-        check_args(intent.router.args, engine.router_flags[kind](), kind)
+        check_args(intent.router.args, (*engine.router_flags[kind](), *layers.flags()), kind)
         rendered = engine.routers[kind](intent, RoleIntent(intent.pools[0], intent.router.args))
         yield _role(layers, engine, "router", rendered)
 

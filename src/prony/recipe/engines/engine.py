@@ -22,7 +22,8 @@ class Engine:
     routers: how what stands before several workers is started, by kind; the role of its intent is the first pool.
     flags: what the release in an image takes; router_flags: what a router takes. always_routed: its workers speak to
     their router alone. env_prefixes: how variables begin that only this engine reads; env: those that the release in an
-    image reads, none where nothing is known of them. golden: it can simulate acceptance.
+    image reads, none where nothing is known of them. golden: it can simulate acceptance. spec_options:
+    its drafting takes keys of its own.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Engine:
     tokenizer: Literal["llamacpp", "vllm", "none"]
     simulated: bool = False
     golden: bool = False
+    spec_options: bool = False
     offload_backends: frozenset[str] = frozenset()
     kv_transfers: frozenset[str] = frozenset()
     routers: dict[str, Render] = field(default_factory=dict)

@@ -31,7 +31,7 @@ OWNERS = {
 _OWNED_KEYS = {"speculative_config": "spec.method", "enable_attention_dp": "topology", "cache_transceiver_config": ""}
 _METHODS = {"mtp": "MTP", "nextn": "MTP", "eagle3": "Eagle3", "eagle": "Eagle3", "draft_model": "DraftTarget"}
 _METHODS["ngram"] = "NGram"
-_TRANSFERS = {"ucx": "UCX", "nixl": "NIXL", "mooncake": "MOONCAKE"}
+_TRANSFERS = {"default": "DEFAULT", "ucx": "UCX", "nixl": "NIXL", "mooncake": "MOONCAKE"}
 
 Options = dict[str, object]
 

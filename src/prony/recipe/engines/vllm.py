@@ -102,7 +102,8 @@ def speculation(intent: Intent) -> str:
     config: dict[str, object] = {"method": _METHODS[spec.method], "num_speculative_tokens": spec.steps}
     if (model := draft_model_of(intent)) is not None:
         config["model"] = model
-    return json_argument(**config, **_judging(spec))
+    own = {one.name: one.value for one in spec.options}
+    return json_argument(**config, **_judging(spec), **{name: own[name] for name in own if name not in config})
 
 
 def _judging(spec: SpecDecode) -> dict[str, object]:
@@ -174,6 +175,7 @@ VLLM = Engine(
     spec_methods=frozenset({"draft_model", "dspark", "eagle", "eagle3", "mtp", "nextn", "ngram"}),
     tokenizer="vllm",
     golden=True,
+    spec_options=True,
     offload_backends=frozenset({"native", "lmcache", "vllm-simple", "mooncake"}),
     kv_transfers=frozenset(CONNECTORS),
     routers=ROUTERS,
