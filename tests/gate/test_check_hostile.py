@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -155,3 +157,55 @@ def test_changes_that_are_not_committed_are_told_where_commits_are_compared(
     repo.commit("ask for a run")
     assert main(words) == 0
     assert not capsys.readouterr().err
+
+
+def test_a_broken_key_hides_no_entry_that_names_nothing(repo: Repo, check: Check) -> None:
+    """Keys are looked up though another key of the configs cannot be read; that one's own name is no unknown one."""
+    repo.append(AMD, "\nbroken-key: { image: i, multinode: false }\n")
+    repo.commit("a broken key")
+    repo.git("checkout", "-q", "-B", "main")
+    repo.git("checkout", "-q", "-B", "work")
+    repo.append(CHANGELOG, entry("nobody-has-this"))
+    code, found, rules = check()
+    assert code == 2 and rules == ["changelog-unknown-key"]
+    assert "'nobody-has-this' is no key" in found["findings"][0]["message"]
+    repo.git("checkout", "-q", "--", CHANGELOG)
+    repo.append(CHANGELOG, entry("broken-key"))
+    assert "changelog-unknown-key" not in check()[2]
+
+
+def test_a_change_log_whose_content_git_cannot_give_is_no_empty_one(
+    repo: Repo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blob = repo.git("rev-parse", f"main:{CHANGELOG}").strip()
+    repo.append(CHANGELOG, entry(OLD_KEY))
+    (repo.root / ".git" / "objects" / blob[:2] / blob[2:]).chmod(0o644)
+    (repo.root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    assert main(["check", "--repo", str(repo.root)]) == 2
+    assert f"{CHANGELOG} cannot be read at" in capsys.readouterr().err
+
+
+def test_colours_that_git_is_told_to_use_hide_nothing(repo: Repo, check: Check) -> None:
+    repo.append("note.txt", f"see {OLD_KEY}\n")
+    repo.commit("a note")
+    repo.git("config", "color.ui", "always")
+    repo.replace(AMD, f"\n{OLD_KEY}:\n", "\nrenamed-key:\n")
+    _, found, rules = check()
+    assert rules == ["name-dangling"] and "note.txt" in json.dumps(found)
+
+
+def test_what_a_killed_write_left_is_no_file_of_the_change(repo: Repo, check: Check) -> None:
+    (repo.root / f".{CHANGELOG}.4711.partial").write_text("half")
+    repo.append(CHANGELOG, entry(OLD_KEY))
+    assert "partial" not in json.dumps(check()[1])
+
+
+def test_entries_appended_at_once_are_all_kept(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "prony", "changelog", "add", "--keys", "k", "--file", "log.yaml", "--description"]
+    (tmp_path / "log.yaml").write_text("")
+    running = [
+        subprocess.Popen([*command, f"entry {number}"], cwd=tmp_path, stdout=subprocess.DEVNULL) for number in range(6)
+    ]
+    assert [one.wait(60) for one in running] == [0] * 6
+    text = (tmp_path / "log.yaml").read_text()
+    assert all(f"entry {number}" in text for number in range(6))

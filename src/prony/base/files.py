@@ -2,9 +2,12 @@
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
+import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from prony.base.errors import LaunchError
@@ -61,10 +64,31 @@ def write_atomic(path: Path, content: bytes) -> None:
         if path.exists():
             partial.chmod(stat.S_IMODE(path.stat().st_mode))
         partial.replace(path)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             partial.unlink()
+        if isinstance(error, OSError):
+            raise write_fault(path, error) from None
+        raise
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Keep other processes that do the same out of reading, changing and writing a file; they wait."""
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+    except OSError as error:
         raise write_fault(path, error) from None
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def is_partial(name: str) -> bool:
+    """Say whether a file's name is that of a write that was killed."""
+    return re.fullmatch(r"\..+\.\d+\.partial", name.rpartition("/")[2]) is not None
 
 
 def sha256_of(path: Path) -> str:

@@ -166,7 +166,7 @@ class _Builder:
             if known not in self.made:
                 self.made[known] = self.scalars.construct_object(node)
             return self.made[known]
-        except (yaml.YAMLError, ValueError):
+        except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError):
             line = node.start_mark.line + 1
             fault = ConfigError(
                 f"{self.file}:{line}: {node.value!r} cannot be read as {node.tag.rsplit(':', 1)[-1]}",

@@ -334,7 +334,14 @@ def _deliver(content: bytes, out: Path | None) -> int:
 
 
 def add(arguments: argparse.Namespace) -> int:
-    """Append an entry to the file."""
+    """Append an entry to the file; others that append wait."""
+    from prony.base.files import alone
+
+    with alone(arguments.file):
+        return _append(arguments)
+
+
+def _append(arguments: argparse.Namespace) -> int:
     from prony.base.files import write_atomic
     from prony.cli.changeloginputs import default_masters, read_source
     from prony.cli.console import say

@@ -161,7 +161,7 @@ def _from_git(arguments: argparse.Namespace) -> Inputs:
         base_name,
         head_name,
         _masters_of_git(arguments, repository, base, head),
-        arguments.head_ref is None and _differs(arguments.repo / path, repository.read(head, path)),
+        arguments.head_ref is None and _differs(repository.root() / path, repository.read(head, path)),
     )
 
 
@@ -173,6 +173,7 @@ def _differs(file: Path, raw: bytes) -> bool:
 
 
 def _masters_of_git(arguments: argparse.Namespace, repository: "Repository", base: str, head: str) -> "Masters | None":
+    from prony.base.errors import ConfigError
     from prony.spec.changelog.select import Masters
 
     files = arguments.config_files or [path for path in _MASTERS if repository.has(head, str(path))]
@@ -185,9 +186,12 @@ def _masters_of_git(arguments: argparse.Namespace, repository: "Repository", bas
     new = _catalogue(after)
     if not base_files:
         return Masters(new, new)
-    before = _blobs(repository, base, [*base_files, base_runners])
-    same = [raw for _, raw in before] == [raw for _, raw in after]
-    return Masters(new, new if same else _catalogue(before))
+    try:
+        before = _blobs(repository, base, [*base_files, base_runners])
+        same = [raw for _, raw in before] == [raw for _, raw in after]
+        return Masters(new, new if same else _catalogue(before))
+    except ConfigError as error:  # told where an append-only entry needs them
+        return Masters(new, error)
 
 
 def _blobs(repository: "Repository", commit: str, paths: Sequence[Path]) -> list[tuple[str, bytes]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.base.errors import ConfigError
+from prony.base.files import is_partial
 from prony.spec.changelog.gitfiles import Repository
 
 DEFAULT_BASES = ("origin/main", "origin/master", "main", "master")
@@ -35,7 +36,7 @@ class Checkout(Repository):
         """Return the paths in which the work tree, new files included, differs from a commit."""
         tracked = self._output("diff", "--name-only", "-z", "--no-renames", commit).split("\0")
         new = self._output("ls-files", "--others", "--exclude-standard", "-z").split("\0")
-        return tuple(sorted({name for name in (*tracked, *new) if name}))
+        return tuple(sorted({name for name in (*tracked, *new) if name and not is_partial(name)}))
 
     def unmerged(self) -> tuple[str, ...]:
         """Return the paths that an unfinished merge left in conflict."""
@@ -44,7 +45,8 @@ class Checkout(Repository):
 
     def uncommitted(self) -> int:
         """Return how many tracked or new files are not committed."""
-        return sum(bool(line) for line in self._output("status", "--porcelain", "-z").split("\0"))
+        lines = self._output("status", "--porcelain", "-z").split("\0")
+        return sum(bool(line) and not is_partial(line[3:]) for line in lines)
 
     def last_change(self, since: str, until: str, path: str) -> str:
         """Return the newest commit of a range that touches a path, as `hash subject`; empty when none does."""

@@ -105,7 +105,14 @@ def changelog_findings(
         )
         return
     renamed = _new_names(difference)
-    for finding in check(log.before, log.head, target, masters_of(before, head)):
+    broken = set(head.names) - {key.name for key in head.keys}
+    masters = masters_of(before, head)
+    # Where keys of the configs are broken, names are looked up all the same; what selection would make of them is not.
+    found = check(log.before, log.head, target, None if broken else masters)
+    if broken and masters is not None:
+        again = check(log.before, log.head, target, masters)
+        found += tuple(one for one in again if one.rule == "changelog-unknown-key" and not _names(one, broken))
+    for finding in found:
         yield _with_advice(finding, before, renamed)
     if target == "any":
         yield from _unjudged(log)
@@ -121,6 +128,12 @@ def _unjudged(log: LogChange) -> Iterator[Finding]:
             where=Where(file=log.head.file, line=entries[0].lines.get("pr-link", 0)),
             message=f"link not judged without --pr N: {named}", fix="name the pull request: --pr N",
         )  # fmt: skip
+
+
+def _names(finding: Finding, keys: set[str]) -> bool:
+    """Whether the name that a finding calls unknown is that of one of some keys, or a wildcard that fits one."""
+    named = re.search(r"'(.+?)' (is|matches) no key", finding.message)
+    return named is not None and any(matches(named[1], key) for key in keys)
 
 
 def _new_names(difference: MatrixDiff | None) -> dict[str, str]:
@@ -141,12 +154,16 @@ def _with_advice(finding: Finding, before: Config, renamed: dict[str, str]) -> F
 
 def masters_of(before: Config, head: Config) -> Masters | None:
     """Return both sides for key look-ups; None where lint has said already why a config cannot be read."""
-    if head.unreadable or len({key.name for key in head.keys}) < len(set(head.names)):
+    if head.unreadable:
         return None
     try:
-        return Masters(head=_catalogue(head), base=_catalogue(before))
+        after = _catalogue(head)
     except ConfigError:
         return None
+    try:
+        return Masters(head=after, base=_catalogue(before))
+    except ConfigError as error:
+        return Masters(head=after, base=error)
 
 
 def _catalogue(config: Config) -> Catalogue:

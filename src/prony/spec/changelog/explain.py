@@ -34,7 +34,7 @@ def explain_key(key: str, entries: Sequence[ChangelogEntry], masters: Masters, m
     asks = plan(entries, masters, modifiers)
     has = tuple(name for name in SCENARIOS if name in masters.head.entries[key]["scenarios"])
     mine = [ask for ask in asks if key in ask.keys]
-    found = [(ask, _rows(ask, key, masters, modifiers)) for ask in mine]
+    found = [(ask, _rows(ask, key, asks, masters, modifiers)) for ask in mine]
     reasons = [
         line for number, entry in enumerate(entries, 1) for line in _entry(number, entry, key, has, found, modifiers)
     ]
@@ -49,13 +49,22 @@ def _asked(entry: ChangelogEntry, key: str) -> list[str]:
     return [name for name in entry.config_keys if matches(name, key)]
 
 
-def _rows(ask: Ask, key: str, masters: Masters, modifiers: Modifiers) -> list[JsonRow]:
-    """Return the rows of one call that belong to one key; evals are chosen over all keys of the call."""
+def _rows(ask: Ask, key: str, asks: Sequence[Ask], masters: Masters, modifiers: Modifiers) -> list[JsonRow]:
+    """Return the rows of one call that belong to one key; evals and trimming are chosen over all keys together."""
     if ask.evals == "none":
         alone = rows_of(replace(ask, keys=(key,)), masters)
-        return trim(alone) if modifiers.trim_conc else alone
+        if not modifiers.trim_conc:
+            return alone
+        every = [row for one in asks if one.evals == "none" for row in rows_of(one, masters)]
+        kept = {_at(row) for row in trim(every)}
+        return [row for row in trim(alone) if _at(row) in kept]
     own = {_unmarked(row) for row in test_config(masters.head, TestConfig(keys=(key,), evals="none"))}
     return [row for row in rows_of(ask, masters) if _unmarked(row) in own]
+
+
+def _at(row: JsonRow) -> tuple[str, str]:
+    """Return what tells rows apart after trimming: the configuration and its concurrencies."""
+    return fingerprint(row), str(row["conc"])
 
 
 def _unmarked(row: JsonRow) -> str:

@@ -1,5 +1,6 @@
 """Whole files at revisions of a git repository; every failure of git is an error, never an empty answer."""
 
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,9 +37,18 @@ class Repository:
             )
         return found.stdout.decode().strip()
 
+    def root(self) -> Path:
+        """Return the top folder of the work tree, which paths are relative to."""
+        found = self._git("rev-parse", "--show-toplevel")
+        return Path(os.fsdecode(found.stdout).rstrip("\n")) if not found.returncode else self.folder
+
     def has(self, commit: str, path: str) -> bool:
-        """Whether a file exists at a commit."""
-        return self._git("cat-file", "-e", f"{commit}:{path}").returncode == 0
+        """Whether a file exists at a commit: by its tree, so that one whose content is not here is no absent one."""
+        found = self._git("ls-tree", "-z", "--name-only", commit, "--", f":(top,literal){path}")
+        if found.returncode:
+            detail = found.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+            raise ConfigError(f"{self.folder}: git ls-tree failed: {detail}", fix="try it by hand in that folder")
+        return bool(found.stdout)
 
     def read(self, commit: str, path: str) -> bytes:
         """Return a file as stored at a commit. Raises ConfigError."""
@@ -59,7 +69,10 @@ class Repository:
         """Run git with `given` as its standard input. Raises ConfigError where it cannot even be started."""
         try:
             return subprocess.run(
-                ["git", "-C", str(self.folder), *words], input=given, capture_output=True, check=False
+                ["git", "-C", str(self.folder), "-c", "color.ui=false", *words],
+                input=given,
+                capture_output=True,
+                check=False,
             )
         except FileNotFoundError:
             raise ConfigError("git is not installed", fix="install git, or name two files: --base, --head") from None

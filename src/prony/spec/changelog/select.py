@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from prony.base.errors import ConfigError
 from prony.spec.changelog.appendonly import check_scope, delta
 from prony.spec.changelog.batch import Modifiers, check_batch, matching
 from prony.spec.changelog.batch import matches as matches
@@ -18,10 +19,19 @@ Seen = dict[str, set[Scenario]]
 
 @dataclass(frozen=True)
 class Masters:
-    """The configs and runners of head, and those of base, which append-only entries are measured against."""
+    """The configs and runners of head, and those of base, which append-only entries are measured against.
+
+    base: what is wrong with them instead, where they cannot be read: only append-only entries need them.
+    """
 
     head: Catalogue
-    base: Catalogue
+    base: Catalogue | ConfigError
+
+    def before(self) -> Catalogue:
+        """Return the configs of base. Raises ConfigError when they cannot be read."""
+        if isinstance(self.base, ConfigError):
+            raise self.base
+        return self.base
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ def plan(entries: Sequence[ChangelogEntry], masters: Masters, modifiers: Modifie
         for entry, keys in resolved:
             for key in keys:
                 wanted[key].update(entry.scenarios)
-        check_scope(masters.base, masters.head, wanted)
+        check_scope(masters.before(), masters.head, wanted)
     coverage = _Coverage()
     resolved.sort(key=lambda pair: not pair[0].all_evals)
     return tuple(ask for entry, keys in resolved for ask in _asks(entry, keys, modifiers, coverage))
@@ -92,7 +102,7 @@ def rows_of(ask: Ask, masters: Masters) -> list[JsonRow]:
     wanted = TestConfig(keys=ask.keys, limits=limits, evals=ask.evals)
     rows = test_config(masters.head, wanted)
     if ask.entry.append_only:
-        return delta(test_config(masters.base, wanted), rows)
+        return delta(test_config(masters.before(), wanted), rows)
     return rows if ask.evals == "none" else [row for row in rows if _deep_enough(row, ask.entry.eval_min_prefill_ep)]
 
 

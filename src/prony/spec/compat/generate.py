@@ -10,6 +10,7 @@ from prony.base.errors import ConfigError
 from prony.base.yamldoc import YamlMap, load_yaml
 from prony.spec.compat.evals import EvalMode, mark_evals
 from prony.spec.compat.expand import JsonRow, Limits, rows_of_key
+from prony.spec.compat.normal import normal
 from prony.spec.dram import DramBudget
 from prony.spec.master import read_master
 from prony.spec.runners import Runners, load_runners
@@ -69,7 +70,7 @@ def make_catalogue(documents: Sequence[YamlMap], runners: Runners) -> Catalogue:
                 fix="name every file once, and every key in one file",
             )
         read_master(document)
-        entries.update(document)
+        entries.update((key, normal(entry)) for key, entry in document.items())
     return Catalogue(entries, runners)
 
 

@@ -8,7 +8,7 @@ from prony.base.errors import ConfigError
 from prony.spec.compat.expand import AGENTIC, JsonRow
 from prony.spec.policy import Context, Facts, Policy, check_criteria, score
 
-MAX_DEPTH = 64
+MAX_DEPTH = 400
 
 
 def annotate(payload: Any, policy: Policy, context: Context, namespace: str = "", pr_number: int | None = None) -> Any:
