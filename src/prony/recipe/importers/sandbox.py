@@ -12,6 +12,7 @@ import shutil
 import stat
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ _LATE_S = 20.0
 _FIRST_USER = 1_000_000_000
 _ENDED = "end/"
 _TRACED = "trace/"
+_KILLED = 137
 
 
 @dataclass(frozen=True)
@@ -104,23 +106,9 @@ def confined(
     """
     limits = limits or Limits()
     _check(mounts)
-    with_root = os.geteuid() == 0
-    user = _FIRST_USER + os.getpid() if with_root else 0  # a user of its own: limits count processes by user
-    own = [] if with_root else ["--user", "--map-root-user"]
-    bound = [word for inside, outside in mounts.items() for word in (str(outside.resolve()), inside)]
-    ulimits = [f"--nproc={limits.processes}", f"--cpu={limits.cpu_s}", f"--as={limits.memory}", "--core=0"]
-    plain = [f"{name}={value}" for name, value in env.items()]
-    root = "/mnt" if Path("/mnt").is_dir() else "/tmp"
-    command = [
-        *("unshare", *own, "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child"),
-        *("bash", "-c", _SETUP, "setup", root, str(limits.disk), str(limits.files), f"{limits.wall_s:g}", str(user)),
-        *(*bound, "--", "prlimit", *ulimits, "env", "-i", *plain, *argv),
-    ]
-    try:
-        process = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=limits.wall_s + _LATE_S, check=False
-        )
-    except subprocess.TimeoutExpired:
+    with tempfile.TemporaryDirectory(prefix="prony-root-") as root:  # where the root is mounted, for it alone
+        process = _run(_command(argv, env, mounts, limits, root), limits)
+    if process is None:
         return Ended(None, "", {})
     if process.returncode != 0:
         said = process.stderr.decode(errors="replace").strip().splitlines() or ["nothing was said"]
@@ -129,6 +117,31 @@ def confined(
             fix="run as root, or where user namespaces are allowed (sysctl kernel.unprivileged_userns_clone=1)",
         )
     return _ended(process.stdout)
+
+
+def _command(
+    argv: Sequence[str], env: Mapping[str, str], mounts: Mapping[str, Path], limits: Limits, root: str
+) -> list[str]:
+    with_root = os.geteuid() == 0
+    user = _FIRST_USER + os.getpid() if with_root else 0  # a user of its own: limits count processes by user
+    own = [] if with_root else ["--user", "--map-root-user"]
+    bound = [word for inside, outside in mounts.items() for word in (str(outside.resolve()), inside)]
+    ulimits = [f"--nproc={limits.processes}", f"--cpu={limits.cpu_s}", f"--as={limits.memory}", "--core=0"]
+    plain = [f"{name}={value}" for name, value in env.items()]
+    return [
+        *("unshare", *own, "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child"),
+        *("bash", "-c", _SETUP, "setup", root, str(limits.disk), str(limits.files), f"{limits.wall_s:g}", str(user)),
+        *(*bound, "--", "prlimit", *ulimits, "env", "-i", *plain, *argv),
+    ]
+
+
+def _run(command: Sequence[str], limits: Limits) -> subprocess.CompletedProcess[bytes] | None:
+    """Run it to its end; what it prints is bounded by the file systems that it has. None when it does not end."""
+    wall_s = limits.wall_s + _LATE_S
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=wall_s, check=False)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _check(mounts: Mapping[str, Path]) -> None:
@@ -160,6 +173,3 @@ def _ended(archive: bytes) -> Ended:
         said=files.get(f"{_ENDED}said", b"").decode(errors="replace"),
         files={name.removeprefix(_TRACED): text for name, text in files.items() if name.startswith(_TRACED)},
     )
-
-
-_KILLED = 137
