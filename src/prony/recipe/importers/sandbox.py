@@ -9,7 +9,6 @@ on the machine's own disk, so that links and pipes that it plants lead nowhere.
 import io
 import os
 import shutil
-import stat
 import subprocess
 import tarfile
 import tempfile
@@ -28,9 +27,13 @@ _KILLED = 137
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use. memory and cpu: of one process, memory in bytes; disk: bytes that it may write."""
+    """What a program may use. memory and cpu: of one process, memory in bytes; disk: bytes that it may write.
+
+    linger_s: how long what it leaves in the background may go on.
+    """
 
     wall_s: float = 30.0
+    linger_s: int = 3
     cpu_s: int = 60
     processes: int = 200
     memory: int = 4 << 30
@@ -50,10 +53,10 @@ class Ended:
 # Runs as the first process of the namespaces. `pivot_root` and not `chroot`: the old root is gone, so there is nothing
 # to climb back to. The program is ended with all that it started before its files are read.
 _SETUP = r"""
-set -e
+set -eo pipefail
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-root=$1 disk=$2 inodes=$3 wall=$4 user=$5; shift 5
-mounts=(); while [ "$1" != -- ]; do mounts+=("$1" "$2"); shift 2; done; shift
+root=$1 disk=$2 inodes=$3 wall=$4 user=$5 linger=$6; shift 6
+mounts=(); copies=256m; while [ "$1" != -- ]; do mounts+=("$1" "$2"); shift 2; done; shift
 mount --make-rprivate /
 mount -t tmpfs -o size=16m,mode=755,nosuid tmpfs "$root"
 mkdir -p "$root"/{usr,proc,dev,tmp,etc,trace,workspace,end,old}
@@ -72,7 +75,19 @@ for name in alternatives ld.so.cache; do
   if [ -d "/etc/$name" ]; then seal "/etc/$name" "$root/etc/$name"
   elif [ -f "/etc/$name" ]; then cp "/etc/$name" "$root/etc/$name"; fi
 done
-for ((i = 0; i < ${#mounts[@]}; i += 2)); do seal "${mounts[i]}" "$root${mounts[i+1]}"; done
+# A folder that only root may read is copied, as what runs here is somebody else.
+copy() {
+  mkdir -p "$2"; mount -t tmpfs -o "size=$copies,mode=755,nosuid,nodev" tmpfs "$2"
+  (cd "$1" && tar --create --exclude=./.git --file=- .) | tar --extract --file=- --no-same-owner -C "$2"
+  chmod -R a+rX "$2"; mount -o remount,ro "$2"
+}
+for ((i = 0; i < ${#mounts[@]}; i += 2)); do
+  case "$(stat -c %A "${mounts[i]}")" in
+    d??????r?[xt]) seal "${mounts[i]}" "$root${mounts[i+1]}";;
+    *) if [ "$user" = 0 ]; then seal "${mounts[i]}" "$root${mounts[i+1]}"
+       else copy "${mounts[i]}" "$root${mounts[i+1]}"; fi;;
+  esac
+done
 for name in null zero random urandom; do touch "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
 ln -s /proc/self/fd "$root/dev/fd"; ln -s /proc/self/fd/0 "$root/dev/stdin"
 ln -s /proc/self/fd/1 "$root/dev/stdout"; ln -s /proc/self/fd/2 "$root/dev/stderr"
@@ -88,7 +103,15 @@ set +e
   exec timeout -s KILL "$wall" setpriv "${identity[@]}" --no-new-privs --bounding-set=-all --inh-caps=-all \
     --ambient-caps=-all "$@" )
 code=$?
+# What it left in the background may end by itself for a while: it may still be writing.
+for ((i = 0; i < 10 * linger && code != 137; i++)); do
+  running=(/proc/[0-9]*); [ "${#running[@]}" -gt 1 ] || break
+  sleep 0.1
+done
 # `timeout` is killed with its child when time is up: 137; 124 is never its answer to a KILL.
+if [ "$code" != 137 ]; then  # what it left running, like a server in the background, may still be starting
+  for ((i = 0; i < 40; i++)); do kill -0 -1 || break; sleep 0.05; done
+fi
 kill -9 -1; wait
 said=; [ -f /end/said ] && [ ! -L /end/said ] && said=$(tail -c 4000 /end/said | tr -d '\000')
 find /end -mindepth 1 -delete  # what it may have put there
@@ -102,10 +125,10 @@ def confined(
 ) -> Ended:
     """Run a program. mounts: folders that it may read, by where they are for it; it starts in /workspace.
 
-    Raises LaunchError where there are no namespaces, or a folder cannot be read without privileges.
+    Raises LaunchError where there are no namespaces.
     """
     limits = limits or Limits()
-    _check(mounts)
+    _check_tools()
     with tempfile.TemporaryDirectory(prefix="prony-root-") as root:  # where the root is mounted, for it alone
         process = _run(_command(argv, env, mounts, limits, root), limits)
     if process is None:
@@ -131,6 +154,7 @@ def _command(
     return [
         *("unshare", *own, "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child"),
         *("bash", "-c", _SETUP, "setup", root, str(limits.disk), str(limits.files), f"{limits.wall_s:g}", str(user)),
+        str(limits.linger_s),
         *(*bound, "--", "prlimit", *ulimits, "env", "-i", *plain, *argv),
     ]
 
@@ -144,17 +168,10 @@ def _run(command: Sequence[str], limits: Limits) -> subprocess.CompletedProcess[
         return None
 
 
-def _check(mounts: Mapping[str, Path]) -> None:
+def _check_tools() -> None:
     missing = [tool for tool in ("unshare", "setpriv", "prlimit", "pivot_root", "tar") if shutil.which(tool) is None]
     if missing:
         raise LaunchError(f"{', '.join(missing)}: not there", fix="install util-linux and tar (Linux only)")
-    if os.geteuid() != 0:
-        return
-    for folder in mounts.values():
-        if folder.stat().st_mode & (stat.S_IROTH | stat.S_IXOTH) != stat.S_IROTH | stat.S_IXOTH:
-            raise LaunchError(
-                f"{folder}: only root may read this, and what is traced is not root", fix=f"chmod -R a+rX {folder}"
-            )
 
 
 def _ended(archive: bytes) -> Ended:
