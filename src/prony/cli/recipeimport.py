@@ -70,7 +70,6 @@ def _add_script(kinds: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     _add_common(parser)
     parser.add_argument("--config", nargs="+", type=Path, required=True, metavar="FILE", help="master config with KEY")
     parser.add_argument("--runner-config", type=Path, metavar="FILE", help="default: runners.yaml beside the config")
-    parser.add_argument("--library", nargs="*", default=[], metavar="NAME", help="functions of its library to record")
     parser.add_argument("--limit-s", type=float, default=30.0, metavar="S", help="of one run; default: 30")
     parser.set_defaults(run=script)
 
@@ -128,7 +127,7 @@ def script(arguments: argparse.Namespace) -> int:
     )
     points = read_matrix(inputs, unlisted="note").points
     say_progress: Callable[[str], None] = lambda text: say(text, sys.stderr)  # noqa: E731
-    return _tell(arguments, import_script(arguments.file, points, arguments.library, arguments.limit_s, say_progress))
+    return _tell(arguments, import_script(arguments.file, points, arguments.limit_s, say_progress))
 
 
 def _tell(arguments: argparse.Namespace, found: "Import") -> int:

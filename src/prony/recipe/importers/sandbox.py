@@ -109,9 +109,6 @@ for ((i = 0; i < 10 * linger && code != 137; i++)); do
   sleep 0.1
 done
 # `timeout` is killed with its child when time is up: 137; 124 is never its answer to a KILL.
-if [ "$code" != 137 ]; then  # what it left running, like a server in the background, may still be starting
-  for ((i = 0; i < 40; i++)); do kill -0 -1 || break; sleep 0.05; done
-fi
 kill -9 -1; wait
 said=; [ -f /end/said ] && [ ! -L /end/said ] && said=$(tail -c 4000 /end/said | tr -d '\000')
 find /end -mindepth 1 -delete  # what it may have put there

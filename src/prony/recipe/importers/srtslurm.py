@@ -104,7 +104,7 @@ def words(value: Any) -> Values:
 
 def _role(document: YamlMap, name: str, config: YamlMap, kind: str, backend: YamlMap, resources: YamlMap) -> FoundRole:
     role = _ROLES[name]
-    args = dict(_trt_args(config)) if kind == "trtllm" else {key: words(value) for key, value in config.items()}
+    args = dict(trt_args(config)) if kind == "trtllm" else {key: words(value) for key, value in config.items()}
     gone = [key for key, values in args.items() if values == ("false",) and kind != "trtllm"]
     env = {**(document.get("environment") or {}), **(backend.get(_ENVIRONMENT[role]) or {})}
     plain = {key: str(value) for key, value in env.items() if not key.startswith(_SIMULATED)}
@@ -120,7 +120,7 @@ def _role(document: YamlMap, name: str, config: YamlMap, kind: str, backend: Yam
     return FoundRole(pool, {key: values for key, values in args.items() if key not in gone}, plain)
 
 
-def _trt_args(config: Mapping[str, Any], prefix: str = "config.") -> Iterator[tuple[str, Values]]:
+def trt_args(config: Mapping[str, Any], prefix: str = "config.") -> Iterator[tuple[str, Values]]:
     """Yield TensorRT-LLM's options as dotted arguments; lists as one YAML text. What is spread is the point's."""
     for name, value in config.items():
         if prefix == "config." and (name in _TRT_SPREAD or name == "speculative_config"):
@@ -128,7 +128,7 @@ def _trt_args(config: Mapping[str, Any], prefix: str = "config.") -> Iterator[tu
         if name == "backend" and prefix == "config.cache_transceiver_config.":
             continue
         if isinstance(value, dict) and value:
-            yield from _trt_args(value, f"{prefix}{name}.")
+            yield from trt_args(value, f"{prefix}{name}.")
         elif isinstance(value, list):
             yield f"{prefix}{name}", (json.dumps(value),)
         else:
@@ -173,12 +173,12 @@ def _spec(kind: str, config: YamlMap) -> dict[str, Any] | None:
     """Return drafting as a recipe says it: that of decode, or of the only role."""
     for name in ("decode", "aggregated", "prefill"):
         role = config.get(name)
-        if isinstance(role, YamlMap) and (found := _spec_of(kind, role)):
+        if isinstance(role, YamlMap) and (found := spec_of(kind, role)):
             return found
     return None
 
 
-def _spec_of(kind: str, role: YamlMap) -> dict[str, Any] | None:
+def spec_of(kind: str, role: YamlMap) -> dict[str, Any] | None:
     if kind == "vllm" and isinstance(role.get("speculative-config"), str):
         said = orjson.loads(role["speculative-config"])
         found: dict[str, Any] = {"method": said["method"], "steps": said["num_speculative_tokens"]}

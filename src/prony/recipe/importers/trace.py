@@ -10,10 +10,10 @@ from pathlib import Path
 
 from prony.recipe.importers.sandbox import Limits, confined
 
-SERVERS = ("vllm", "sglang", "trtllm-serve", "atom", "python", "python3", "mpirun", "dynamo")
+_SERVERS = ("vllm", "sglang", "trtllm-serve", "atom", "mpirun", "dynamo")
 _TOOLS = (
-    *("curl", "wget", "hf", "huggingface-cli", "pip", "pip3", "git", "docker", "srun", "salloc", "sbatch", "enroot"),
-    *("nvidia-smi", "amd-smi", "apt-get", "apt", "ray", "sleep", "sudo", "aiperf", "ss", "lsof", "fuser", "nvcc"),
+    *("wget", "pip", "pip3", "uv", "git", "docker", "podman", "srun", "salloc", "sbatch", "enroot", "scontrol"),
+    *("amd-smi", "apt-get", "apt", "ray", "sudo", "aiperf", "ss", "lsof", "fuser", "nvcc", "nc", "ssh", "curl"),
 )
 _WRAPPERS = ("numactl", "nohup", "taskset", "setsid", "stdbuf", "nice")
 _MOST_FILE_BYTES = 1 << 20
@@ -34,32 +34,66 @@ record() {
 }
 """
 _SHIM = '#!/bin/bash\nunset BASH_ENV\n. /shims/.record\nrecord "${0##*/}" "$@"\n'
-_SERVER = _SHIM + 'case " $* " in *" -c "*|*" - "*) exit 0;; esac\n/usr/bin/sleep 0.3\nexit 0\n'
-_ROCM = _SHIM + "echo 'GPU[0] : GPU Memory Allocated (VRAM%): 0'\n"
+# What servers say when they are up, for scripts that look for it in the log.
+_UP = (
+    "echo 'INFO:     Application startup complete.'\n"
+    "echo 'INFO:     Uvicorn running on http://0.0.0.0:8888 (Press CTRL+C to quit)'\n"
+    "echo 'The server is fired up and ready to roll!'\n"
+    "/usr/bin/sleep 0.3\nexit 0\n"
+)
+_SERVER = _SHIM + _UP
+# Small computations run: they can do no more harm than the script. What needs packages that are not there says nothing.
+_PYTHON = (
+    '#!/bin/bash\nunset BASH_ENV\ncase "${1:--} ${2:-}" in "-c "*|"- "*|"-m json.tool") '
+    '/usr/bin/python3 "$@" 2>/dev/null; exit 0;; esac\n. /shims/.record\nrecord "${0##*/}" "$@"\n' + _UP
+)
+_ROCM = _SHIM + 'for gpu in 0 1 2 3 4 5 6 7; do echo "GPU[$gpu] : GPU Memory Allocated (VRAM%): 0"; done\n'
+_NVIDIA = _SHIM + (
+    'for gpu in 0 1 2 3 4 5 6 7; do case " $* " in\n'
+    '  *" -L "*) echo "GPU $gpu: recorded (UUID: GPU-$gpu)";; *query*) echo 0;; esac; done\n'
+)
+_HUB = _SHIM + 'mkdir -p /tmp/hub/snapshot; echo "{}" > /tmp/hub/snapshot/config.json; echo /tmp/hub/snapshot\n'
+_SLEEP = "#!/bin/bash\nunset BASH_ENV\nexec /usr/bin/sleep 0.02\n"
 _WRAPPER = (
     '#!/bin/bash\nwhile [ $# -gt 0 ]; do case "$1" in -*|*=*) shift;; [0-9]*) shift;; *) exec "$@";; esac; done\n'
 )
-# Functions of a script's own library are replaced by recorders once it has been read. Those that answer something that
-# a launch depends on answer as the reference's do (spec of its library: which arms offload, context of evals).
+# Once a script has read a library, those functions of it that act (wait, load, watch, install …) are replaced by
+# recorders; those that compute run, and those that start a server. What a launch depends on is there without a library
+# too, and answers as the reference's does (which arms offload, the context of evals).
 _PRELUDE = r"""
 . /shims/.record
 command_not_found_handle() { record "$@"; return 0; }
+check_env_vars() { local one; for one in "$@"; do [ -n "${!one:-}" ] || echo "unset: $one" >&2; done; return 0; }
+require_agentic_kv_offload_none() { [ "${KV_OFFLOADING:-none}" = none ]; }
+require_agentic_kv_offload_backend() {
+  [ "${KV_OFFLOADING:-none}" != none ] || return 1
+  [ "${KV_OFFLOAD_BACKEND:-}" = "$1" ] || { echo "KV_OFFLOAD_BACKEND is not $1" >&2; exit 1; }
+}
+compute_eval_context_length() { echo "${2:-${MAX_MODEL_LEN:-0}}"; }
+setup_eval_context() { export EVAL_MAX_MODEL_LEN="${MAX_MODEL_LEN:-0}"; }
 __prony_library() {
-  local name
+  local name flags=$- info
+  shopt -s extdebug
   for name in $(compgen -A function); do
+    info=$(declare -F "$name"); info=${info#* * }
+    case "$info" in "$0"|/shims/*|environment) continue;; esac
     case "$name" in
-      record|source|command_not_found_handle|__prony_*) ;;
+      record|__prony_*) continue;;
+      check_env_vars) check_env_vars() { record check_env_vars "$@"; }; continue;;
+      wait_*|run_*|start_*|stop_*|kill_*|install_*|ensure_*|setup_*|download_*|monitor*|*_monitor|cleanup*|collect_*) ;;
+      write_*|upload_*|append_*|stage_*|move_*|copy_*|build_replay*|*_client|patch_*|apply_*|profile_*|warm*) ;;
+      *) continue;;
+    esac
+    case "$(declare -f "$name")" in
+      *launch_server*|*"vllm serve"*|*"sglang serve"*|*trtllm-serve*|*openai_server*|*api_server*) ;;
       *) eval "$name() { record $name \"\$@\"; return 0; }";;
     esac
   done
-  check_env_vars() { local one; for one in "$@"; do [ -n "${!one:-}" ] || echo "unset: $one" >&2; done; return 0; }
-  require_agentic_kv_offload_none() { return 0; }
-  require_agentic_kv_offload_backend() { [ "${KV_OFFLOADING:-none}" = dram ] || return 1; }
-  compute_eval_context_length() { echo "${2:-$MAX_MODEL_LEN}"; }
-  setup_eval_context() { export EVAL_MAX_MODEL_LEN="$MAX_MODEL_LEN"; }
+  shopt -u extdebug
+  set -T; case "$flags" in *E*) set -E;; esac
 }
-source() { [ -r "$1" ] && builtin source "$@"; __prony_library; return 0; }
-__prony_library
+trap 'case "$BASH_COMMAND" in "source "*|". "*|"builtin source"*) __prony_library;; esac' RETURN
+set -T
 """
 
 
@@ -106,8 +140,12 @@ def _write_shims(folder: Path) -> None:
         ".record": _RECORD.replace("__BYTES__", str(_MOST_FILE_BYTES)),
         ".prelude": _PRELUDE,
         "rocm-smi": _ROCM,
+        "nvidia-smi": _NVIDIA,
+        "sleep": _SLEEP,
         **dict.fromkeys(_TOOLS, _SHIM),
-        **dict.fromkeys(SERVERS, _SERVER),
+        **dict.fromkeys(_SERVERS, _SERVER),
+        **dict.fromkeys(("python", "python3"), _PYTHON),
+        **dict.fromkeys(("hf", "huggingface-cli"), _HUB),
         **dict.fromkeys(_WRAPPERS, _WRAPPER),
     }
     for name, text in texts.items():

@@ -66,15 +66,18 @@ def differences(found: Found, deployment: Deployment) -> Iterator[str]:
 
 
 def _args(found: Found, one: FoundRole, role: Role) -> Iterator[str]:
-    actual = words_by_flag(role.argv) | _options(role)
-    same, owners = _names(found), {flag.name: flag.owner for flag in ENGINES[found.engine].flags(found.image)}
+    actual = words_by_flag(role.argv) | options_of(role)
+    same, owners = (
+        same_names(found.engine),
+        {flag.name: flag.owner for flag in ENGINES[found.engine].flags(found.image)},
+    )
     for name, values in one.args.items():
         if owners.get(name) in _PLACES or (owners.get(name) == "topology" and values == ("1",)):
             continue  # where things lie is bound at start, and a size of one is every engine's default
         resolved = actual.get(same.get(name, name))
         if resolved is None and name in actual:
             resolved = actual[name]
-        if resolved is None or not _equal(values, resolved):
+        if resolved is None or not equal_words(values, resolved):
             told = "nothing" if resolved is None else " ".join(resolved) or "a bare flag"
             yield f"{found.place} {one.pool.role}: {name} {' '.join(values)} was found, {told} is given"
 
@@ -92,7 +95,7 @@ def words_by_flag(argv: Values) -> dict[str, Values]:
     return found
 
 
-def _options(role: Role) -> dict[str, Values]:
+def options_of(role: Role) -> dict[str, Values]:
     """Return the keys of a role's options files as flags: `config.moe_config.backend`."""
     flat: dict[str, Values] = {}
     for file in role.files:
@@ -108,7 +111,7 @@ def _flatten(node: object, prefix: str, flat: dict[str, Values]) -> None:
         flat[prefix] = (yaml.safe_dump(node, default_flow_style=True, width=10**9).removesuffix("...\n").strip(),)
 
 
-def _names(found: Found) -> Mapping[str, str]:
+def same_names(engine: str) -> Mapping[str, str]:
     """Return under which name the engine's renderer writes a flag that has several."""
     aliases = {
         "tp-size": "tensor-parallel-size",
@@ -120,10 +123,10 @@ def _names(found: Found) -> Mapping[str, str]:
         "pp-size": "pipeline-parallel-size",
         "speculative-algo": "speculative-algorithm",
     }
-    return aliases if ENGINES[found.engine].name.endswith("sglang") else {}
+    return aliases if engine.endswith("sglang") else {}
 
 
-def _equal(first: Values, second: Values) -> bool:
+def equal_words(first: Values, second: Values) -> bool:
     return first == second or [_plain(word) for word in first] == [_plain(word) for word in second]
 
 
