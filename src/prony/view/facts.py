@@ -74,6 +74,8 @@ _NAMES = {
     "engine_facts.drafts": ("Engine: drafts verified", "引擎：验证草稿数"),
     "engine_facts.accepted": ("Engine: draft tokens accepted", "引擎：接受草稿 token 数"),
     "engine_facts.accepted_at": ("Engine: accepted by position", "引擎：各位置接受数"),
+    "engine_facts.external_hits": ("Engine: prompt tokens from another's KV", "引擎：来自外部 KV 的提示 token 数"),
+    "kv_pool_tokens": ("Engine: KV pool, in tokens", "引擎：KV 池容量（token）"),
 }
 
 

@@ -228,15 +228,13 @@ def _ratio(config: YamlMap) -> str | None:
 
 def _notes(document: YamlMap, backend: YamlMap) -> Iterator[str]:
     """Yield what a recipe does not hold, and where it belongs."""
-    for name in _NOT_OURS:
-        if name in document:
-            yield f"{name} (a site's, a load's or a scheduler's business)"
+    if others := [name for name in _NOT_OURS if name in document]:
+        yield f"{', '.join(others)}: a site's, a load's or a scheduler's business"
     if "dynamo" in document:
         yield f"dynamo {dict(document['dynamo'])} (the image should hold it; a patch if it does not)"
     known = {"type", *(f"{kind}_config" for kind in ("sglang", "vllm", "trtllm")), *_ENVIRONMENT.values()}
-    for name in backend:
-        if name not in known:
-            yield f"backend.{name}"
+    if others := [f"backend.{name}" for name, value in backend.items() if name not in known and value is not None]:
+        yield f"{', '.join(others)}: no part of a launch recipe; set it at the site, or as a flag if the engine has one"
     simulated = [name for node in _maps(document) for name in node if str(name).startswith(_SIMULATED)]
     if simulated:
         yield "simulated acceptance typed by hand (it comes from the committed curve)"
