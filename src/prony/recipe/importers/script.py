@@ -1,16 +1,21 @@
 """Launch scripts, traced at every point of their key and factored into one recipe."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import orjson
 import yaml
 
 from prony.base.errors import ConfigError, PronyError
 from prony.base.yamldoc import YamlMap, parse_yaml
-from prony.recipe.catalogue import make_catalogue
+from prony.recipe.catalogue import Catalogue, make_catalogue
 from prony.recipe.engines.table import ENGINES
+from prony.recipe.importers.commandline import MODULES, begins, environment_of, read_command
 from prony.recipe.importers.factor import Factored, Leaves, factor
+from prony.recipe.importers.labelled import acceptance_differs, other_model, simulated_length, unasked
 from prony.recipe.importers.launch import Import, Values
 from prony.recipe.importers.srtslurm import spec_of, trt_args
 from prony.recipe.importers.trace import Call, Trace, trace
@@ -19,15 +24,10 @@ from prony.recipe.importers.write import beyond_table, plain_value
 from prony.recipe.labels import engine_of_framework
 from prony.recipe.model import MAX_RULES, read_recipe
 from prony.recipe.resolve import resolve
-from prony.spec.point import FixedSeqLen, Point
+from prony.spec.compat.expand import lengths_name
+from prony.spec.point import FixedSeqLen, KvOffload, Point
 
-_MARKS = {
-    "sglang": ("sglang.launch_server", "sglang"),
-    "vllm": ("vllm.entrypoints.openai.api_server", "vllm"),
-    "trtllm": ("trtllm-serve",),
-    "atom": ("atom.entrypoints.openai_server",),
-}
-_SHORT = {"-tp": "--tensor-parallel-size", "-dp": "--data-parallel-size", "-pp": "--pipeline-parallel-size"}
+_AT_ONCE = 4
 _SIMULATED = ("SGLANG_SIMULATE_ACC_", "TLLM_SPEC_DECODE_FORCE")
 _PLACES = ("model.id", "served_model", "prony itself")
 _SCRIPT_OWN = frozenset({"MODEL_PATH", "SERVER_PID", "EVAL_FRAMEWORK", "RESULT_DIR", "PYTHONDONTWRITEBYTECODE"})
@@ -40,29 +40,43 @@ def import_script(script: Path, points: Sequence[Point], limit_s: float, show: C
         raise ConfigError(f"{script}: no such file", fix="check the path")
     first = points[0]
     engine = engine_of_framework(first.framework)
-    if engine not in _MARKS or any(len(point.topology.pools) > 1 for point in points):
+    if engine not in MODULES or any(len(point.topology.pools) > 1 for point in points):
         raise ConfigError(
             f"{first.config_key}: scripts of {first.framework} are not traced here",
-            allowed=f"one node, {', '.join(_MARKS)}",
+            allowed=f"one node, {', '.join(MODULES)}",
             fix="import models-yaml or srt-slurm for roles that are apart",
         )
     root, found, kept, faults = _root_of(script), [], [], []
-    for number, point in enumerate(points, 1):
-        traced = trace(script, root, environment(point), limit_s)
-        call = _server_call(traced, engine)
-        if call is None:
+    for point, traced in _traces(script, root, points, limit_s, show):
+        call = next((call for call in traced.calls if begins(call.argv, engine) is not None), None)
+        try:
+            launch = None if call is None else _launch(call, engine, point)
+        except (PronyError, ValueError, LookupError, TypeError) as error:
+            faults.append(f"{script} at {point.label}: its server's command cannot be read: {_told(error)}")
+            continue
+        if launch is None:
             faults.append(f"{script} at {point.label}: {_why(traced)}")
         else:
             kept.append(point)
-            found.append(_leaves(call, engine))
-        show(f"{number} of {len(points)} points traced")
+            found.append(launch)
     if not kept:
         raise ConfigError(f"{script}: no point starts a server: {faults[0]}", fix="run it by hand with bash -x")
-    factored = factor(kept, found)
+    factored = factor(kept, [launch.leaves for launch in found])
     text = _text(script, first.config_key, engine, first.image, factored)
     faults += list(_verified(script, text, kept, found))
     notes = tuple(f"{name} varies in a way that no field tells; it has a rule per point" for name in factored.literal)
     return Import(first.config_key, text, first, notes, tuple(faults))
+
+
+def _traces(
+    script: Path, root: Path, points: Sequence[Point], limit_s: float, show: Callable[[str], None]
+) -> Iterator[tuple[Point, Trace]]:
+    """Yield how the script ran at each point, several at a time: most of the time they wait."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        runs = pool.map(lambda point: trace(script, root, environment(point), limit_s), points)
+        for number, (point, traced) in enumerate(zip(points, runs, strict=True), 1):
+            yield point, traced
+            show(f"{number} of {len(points)} points traced")
 
 
 def environment(point: Point) -> dict[str, str]:
@@ -103,14 +117,32 @@ def environment(point: Point) -> dict[str, str]:
         "KV_OFFLOAD_BACKEND": offload.backend or "",
         "TOTAL_CPU_DRAM_GB": str(point.cpu_dram_gb),
         "RUNNER_TYPE": point.runner,
+        "RUNNER_NAME": f"{point.runner.removeprefix('cluster:')}_0",
+        "EXP_NAME": f"{point.model_prefix}_{lengths_name(isl, osl) if fixed else 'agentic'}",
+        "SCENARIO_SUBDIR": "fixed_seq_len/" if fixed else "agentic/",
+        "RECIPE_FINGERPRINT": "0" * 16,
+        "KV_OFFLOAD_BACKEND_METADATA": _metadata(offload),
+        "KV_P2P_TRANSFER": point.kv_transfer or "",
+        "HF_TOKEN": "none",
         "HF_HUB_CACHE": "/tmp/hub",
     }
 
 
+def _told(error: Exception) -> str:
+    told = error.message if isinstance(error, PronyError) else str(error)
+    return f"{told} is missing" if isinstance(error, KeyError) else told
+
+
+def _metadata(offload: KvOffload) -> str:
+    version = {"version": offload.backend_version} if offload.backend_version else {}
+    return orjson.dumps({"name": offload.backend, **version}).decode() if offload.backend else ""
+
+
 def _root_of(script: Path) -> Path:
-    """Return the folder that a script may read: its repository, else its own folder."""
+    """Return the folder that a script may read: its repository, else its own folder, or the one above if it says so."""
     whole = script.resolve()
-    return next((folder for folder in whole.parents if (folder / ".git").exists()), whole.parent)
+    own = whole.parent.parent if "../" in whole.read_text(encoding="utf-8", errors="replace") else whole.parent
+    return next((folder for folder in whole.parents if (folder / ".git").exists()), own)
 
 
 def _why(traced: Trace) -> str:
@@ -119,20 +151,18 @@ def _why(traced: Trace) -> str:
     return f"started no server that is known; it {how}: {said[0][:200]}"
 
 
-def _server_call(traced: Trace, engine: str) -> Call | None:
-    marks = _MARKS[engine]
-    for call in traced.calls:
-        program = call.argv[0]
-        if program in marks and any(word in ("serve", "launch_server") for word in call.argv):
-            return call
-        if any(word in marks for word in call.argv[1:]):
-            return call
-    return None
+@dataclass(frozen=True)
+class _Launch:
+    """What one call says: leaves of a recipe, the model it names, the acceptance length that it simulates."""
+
+    leaves: Leaves
+    model: str | None
+    length: float | None
 
 
-def _leaves(call: Call, engine: str) -> Leaves:
-    """Return what a call says, as leaves of a recipe: flags, environment, drafting, options files."""
-    flags = _flags(call, engine)
+def _launch(call: Call, engine: str, point: Point) -> _Launch:
+    """Read a call: flags, environment, drafting, options files. Raises ValueError for words that are no flags."""
+    model, flags = read_command(call.argv, engine, point.image)
     leaves: dict[tuple[str, ...], Any] = {}
     options = flags.pop("extra_llm_api_options", flags.pop("config", ())) if engine == "trtllm" else ()
     plain: dict[str, Any] = {name: plain_value(values) for name, values in flags.items()}
@@ -144,21 +174,13 @@ def _leaves(call: Call, engine: str) -> Leaves:
             flags["config.enable_attention_dp"] = ("true",)
     for name, values in flags.items():
         leaves["roles", "agg", "args", name] = values
-    for name, value in call.env.items():
+    for name, value in environment_of(call.argv, call.env, engine).items():
         if name not in _SCRIPT_OWN and not name.startswith((*_SIMULATED, *_CLIENT)):
             leaves["env", name] = value
     for name, value in (_spec(engine, plain, flags) or {}).items():
         leaves["spec", name] = value
-    return leaves
-
-
-def _flags(call: Call, engine: str) -> dict[str, Values]:
-    words: list[str] = []
-    for word in call.argv:
-        name, equals, value = word.partition("=")
-        words += [_SHORT.get(name, name), value] if word.startswith("-") and equals else [_SHORT.get(word, word)]
-    last = max(index for index, word in enumerate(words) if word in (*_MARKS[engine], "serve", "launch_server"))
-    return words_by_flag(tuple(words[last + 1 :]))
+    named = next((flags[name][0] for name in ("model", "model-path") if flags.get(name)), model)
+    return _Launch(leaves, named, simulated_length(flags, environment_of(call.argv, call.env, engine)))
 
 
 def _spec(engine: str, plain: Mapping[str, Any], flags: Mapping[str, Values]) -> dict[str, Any] | None:
@@ -203,7 +225,7 @@ def _nested(leaves: Leaves, owned: set[str]) -> dict[str, Any]:
     return nested
 
 
-def _verified(script: Path, text: str, points: Sequence[Point], found: Sequence[Leaves]) -> Iterator[str]:
+def _verified(script: Path, text: str, points: Sequence[Point], found: Sequence[_Launch]) -> Iterator[str]:
     """Yield what the recipe gives otherwise than was traced."""
     key = points[0].config_key
     try:
@@ -213,7 +235,7 @@ def _verified(script: Path, text: str, points: Sequence[Point], found: Sequence[
         yield f"{script}: {error.message}{more}"
         return
     catalogue = make_catalogue([recipe])
-    for point, leaves in zip(points, found, strict=True):
+    for point, launch in zip(points, found, strict=True):
         try:
             deployment = resolve(catalogue, point, "eval")
         except PronyError as error:
@@ -221,7 +243,27 @@ def _verified(script: Path, text: str, points: Sequence[Point], found: Sequence[
             continue
         role = deployment.roles[0]
         actual, env = words_by_flag(role.argv) | options_of(role), {one.name: one.value for one in role.env}
-        yield from _differences(f"{script} at {point.label}", leaves, actual, env, deployment.engine, point.image)
+        place, image = f"{script} at {point.label}", point.image
+        yield from _differences(place, launch.leaves, actual, env, deployment.engine, image)
+        same = same_names(deployment.engine)
+        said = {same.get(path[-1], path[-1]): value for path, value in launch.leaves.items() if path[0] == "roles"}
+        for flag in unasked(said, actual, deployment.engine, image):
+            yield f"{place}: nothing was found, {flag} is given: the point's label asks for it"
+        if other := other_model(launch.model, point.model):
+            yield f"{place}: it serves {other}, the point says {point.model}"
+        yield from _acceptance(place, catalogue, point, launch.length)
+
+
+def _acceptance(place: str, catalogue: Catalogue, point: Point, length: float | None) -> Iterator[str]:
+    """Yield how acceptance under load is not what the script says. Evals are real whatever it says."""
+    if point.eval_only or point.spec_decoding == "none":
+        return
+    try:
+        differs = acceptance_differs(length, resolve(catalogue, point).spec)
+    except PronyError as error:
+        differs = error.message
+    if differs:
+        yield f"{place}: {differs}"
 
 
 def _differences(

@@ -15,7 +15,8 @@ done
 export VLLM_ENGINE_READY_TIMEOUT_S=3600
 numactl --interleave=all vllm serve "$MODEL" --served-model-name "$MODEL" --port "$PORT" "${PARALLEL[@]}" "${OFFLOAD[@]}" \
   --max-num-seqs "$((CONC * 2))" --compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE"}' \
-  --speculative-config "{\"method\": \"mtp\", \"num_speculative_tokens\": 2}" > server.log 2>&1 &
+  --speculative-config "{\"method\": \"mtp\", \"num_speculative_tokens\": 2, \"rejection_sample_method\": \"synthetic\",
+    \"synthetic_acceptance_length\": 2.27}" > server.log 2>&1 &
 wait_for_server_ready
 build_replay_cmd
 eval "$REPLAY_CMD --concurrency $CONC"
