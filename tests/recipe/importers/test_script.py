@@ -95,6 +95,12 @@ def test_a_trtllm_script_that_writes_its_options_is_read_with_them() -> None:
     assert set(rule["roles"]["agg"]["args"]) == {"max_batch_size", "config.cuda_graph_config.max_batch_size"}
 
 
+def test_drafting_that_an_options_file_says_becomes_spec() -> None:
+    found = imported("trtllm.sh", [one.model_copy(update={"spec_decoding": "mtp"}) for one in points("trt")[:3]])
+    assert found.faults == ()
+    assert yaml.safe_load(found.text)["spec"] == {"method": "mtp", "steps": 3}
+
+
 def test_a_script_of_a_stranger_does_no_harm(tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir()

@@ -153,9 +153,13 @@ def _why(traced: Trace) -> str:
 
 @dataclass(frozen=True)
 class _Launch:
-    """What one call says: leaves of a recipe, the model it names, the acceptance length that it simulates."""
+    """What one call says: leaves of a recipe, the model it names, the acceptance length that it simulates.
+
+    drafting: how options files say what became the recipe's `spec`.
+    """
 
     leaves: Leaves
+    drafting: Mapping[str, Values]
     model: str | None
     length: float | None
 
@@ -164,12 +168,14 @@ def _launch(call: Call, engine: str, point: Point) -> _Launch:
     """Read a call: flags, environment, drafting, options files. Raises ValueError for words that are no flags."""
     model, flags = read_command(call.argv, engine, point.image)
     leaves: dict[tuple[str, ...], Any] = {}
+    drafting: dict[str, Values] = {}
     options = flags.pop("extra_llm_api_options", flags.pop("config", ())) if engine == "trtllm" else ()
     plain: dict[str, Any] = {name: plain_value(values) for name, values in flags.items()}
     if options and options[0] in call.files:
         document = parse_yaml(call.files[options[0]], options[0])
         flags |= dict(trt_args(document))
         plain |= {name: value for name, value in document.items() if name == "speculative_config"}
+        drafting = dict(trt_args(document.get("speculative_config") or {}, "config.speculative_config."))
         if document.get("enable_attention_dp"):
             flags["config.enable_attention_dp"] = ("true",)
     for name, values in flags.items():
@@ -180,7 +186,7 @@ def _launch(call: Call, engine: str, point: Point) -> _Launch:
     for name, value in (_spec(engine, plain, flags) or {}).items():
         leaves["spec", name] = value
     named = next((flags[name][0] for name in ("model", "model-path") if flags.get(name)), model)
-    return _Launch(leaves, named, simulated_length(flags, environment_of(call.argv, call.env, engine)))
+    return _Launch(leaves, drafting, named, simulated_length(flags, environment_of(call.argv, call.env, engine)))
 
 
 def _spec(engine: str, plain: Mapping[str, Any], flags: Mapping[str, Values]) -> dict[str, Any] | None:
@@ -244,9 +250,10 @@ def _verified(script: Path, text: str, points: Sequence[Point], found: Sequence[
         role = deployment.roles[0]
         actual, env = words_by_flag(role.argv) | options_of(role), {one.name: one.value for one in role.env}
         place, image = f"{script} at {point.label}", point.image
-        yield from _differences(place, launch.leaves, actual, env, deployment.engine, image)
+        leaves = {**launch.leaves, **{("roles", "agg", "args", name): value for name, value in launch.drafting.items()}}
+        yield from _differences(place, leaves, actual, env, deployment.engine, image)
         same = same_names(deployment.engine)
-        said = {same.get(path[-1], path[-1]): value for path, value in launch.leaves.items() if path[0] == "roles"}
+        said = {same.get(path[-1], path[-1]): value for path, value in leaves.items() if path[0] == "roles"}
         for flag in unasked(said, actual, deployment.engine, image):
             yield f"{place}: nothing was found, {flag} is given: the point's label asks for it"
         if other := other_model(launch.model, point.model):

@@ -12,6 +12,13 @@ kv_cache_config:
   dtype: fp8
   free_gpu_memory_fraction: 0.8
 EOF
+if [ "$SPEC_DECODING" = mtp ]; then
+cat >> options.yml <<EOF
+speculative_config:
+  decoding_type: MTP
+  num_nextn_predict_layers: 3
+EOF
+fi
 mpirun -n 1 --allow-run-as-root trtllm-serve "$MODEL" --port=$PORT --backend=pytorch --max_batch_size=$BATCH \
   --tp_size=$TP --ep_size=$EP_SIZE --extra_llm_api_options=options.yml > server.log 2>&1 &
 wait_for_server_ready
