@@ -49,3 +49,13 @@ def test_recipes_are_read_from_directories_and_their_names_must_differ(tmp_path:
 def test_a_directory_that_is_missing_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such directory of recipes"):
         load_catalogue([tmp_path / "nowhere"])
+
+
+def test_a_recipe_of_ones_own_comes_before_the_shipped_one_of_the_keys_name(tmp_path: Path) -> None:
+    key = "qwen3.5-fp4-mi355x-sglang"
+    mine = f"schema: 1\nextends: sglang-mi355x\nkeys: [{key}]\n"
+    assert load_catalogue([tmp_path]).find(key).name == key
+    (tmp_path / "mine.yaml").write_text(mine)
+    assert load_catalogue([tmp_path]).find(key).name == "mine"
+    (tmp_path / f"{key}.yaml").write_text(mine)
+    assert load_catalogue([tmp_path]).find(key).file == str(tmp_path / f"{key}.yaml")

@@ -51,10 +51,11 @@ class Catalogue:
 
         It is the file of that name, else the one whose `keys` match; one's own recipes come before shipped ones.
         """
-        if config_key in self.recipes:
-            return self.recipes[config_key]
         matches = [case for case in self.cases if any(fnmatchcase(config_key, glob) for glob in case.keys)]
-        found = [case for case in matches if case.name not in self.shipped] or matches
+        own = [case for case in matches if case.name not in self.shipped]
+        if config_key in self.recipes and (config_key not in self.shipped or not own):
+            return self.recipes[config_key]
+        found = own or matches
         if len(found) == 1:
             return found[0]
         if found:
@@ -63,8 +64,8 @@ class Catalogue:
                 fix="narrow their keys until one is left",
             )
         looked_in = f" in {', '.join(self.places)}" if self.places else ""
-        own = [case for case in self.cases if case.name not in self.shipped]
-        told = [f"{case.name}: {', '.join(case.keys) or 'no keys'}" for case in own]
+        mine = [case for case in self.cases if case.name not in self.shipped]
+        told = [f"{case.name}: {', '.join(case.keys) or 'no keys'}" for case in mine]
         raise ConfigError(
             f"no recipe{looked_in} serves '{config_key}'",
             allowed="; ".join(
