@@ -250,7 +250,8 @@ def _verified(script: Path, text: str, points: Sequence[Point], found: Sequence[
         role = deployment.roles[0]
         actual, env = words_by_flag(role.argv) | options_of(role), {one.name: one.value for one in role.env}
         place, image = f"{script} at {point.label}", point.image
-        leaves = {**launch.leaves, **{("roles", "agg", "args", name): value for name, value in launch.drafting.items()}}
+        leaves = dict(launch.leaves)
+        leaves.update((("roles", "agg", "args", name), value) for name, value in launch.drafting.items())
         yield from _differences(place, leaves, actual, env, deployment.engine, image)
         same = same_names(deployment.engine)
         said = {same.get(path[-1], path[-1]): value for path, value in leaves.items() if path[0] == "roles"}
