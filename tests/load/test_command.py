@@ -50,6 +50,8 @@ def test_failed_requests_are_counted_by_name_and_strict_makes_invalid_an_error(
     assert "4 failed: 4 × http_status" in capsys.readouterr().out
     argv = ["load", "--url", truth.url, "--model", "m", *SMALL]
     assert main([*argv, "--strict"]) == 4
+    truth.configure(fail=1)
+    assert main(argv) == 3
 
 
 def test_the_model_is_asked_for_where_it_is_not_named(truth: Truth, tmp_path: Path) -> None:

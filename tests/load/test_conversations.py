@@ -73,6 +73,20 @@ def test_no_conversation_begins_while_another_thinks_in_its_slot() -> None:
     assert order == list(range(12))
 
 
+@pytest.mark.parametrize("fault", [Fault.OK, Fault.TIMEOUT])
+def test_a_conversation_is_due_when_the_slot_of_another_is_given_up(fault: Fault) -> None:
+    """Not when a lane became idle: it may have been idle while another conversation thought."""
+    source = conversations(6, 2, concurrency=1).source(0, 1)
+    source.begin(0)
+    last = source.take()
+    last.end = 1000
+    source.ended(last)
+    last = source.take()
+    last.end, last.fault = 9000, fault
+    source.ended(last)
+    assert source.take().scheduled == 9000
+
+
 def test_conversations_of_an_open_loop_begin_at_their_times_and_their_turns_when_they_can() -> None:
     arrival = {"kind": "open", "process": "constant", "stages": [{"rate": 1}]}
     work = conversations(4, 2, concurrency=1, arrival=arrival)

@@ -182,3 +182,12 @@ def test_a_step_of_the_wall_clock_does_not_move_what_was_received_before_it() ->
 
 def _timespec(seconds: int, nanoseconds: int) -> bytes:
     return seconds.to_bytes(8, "little") + nanoseconds.to_bytes(8, "little")
+
+
+def test_a_choice_that_says_nothing_yet_is_the_roles_though_it_carries_usage() -> None:
+    usage = '"usage": {"prompt_tokens": 5, "completion_tokens": %d}'
+    role = '{"choices": [{"delta": {"role": "assistant", "content": ""}, "finish_reason": null}], ' + usage % 0 + "}"
+    last = '{"choices": [{"delta": {}, "finish_reason": "stop"}], ' + usage % 3 + "}"
+    assert parse_chunk(role.encode()).kind is Kind.ROLE
+    assert parse_chunk(last.encode()).kind is Kind.USAGE
+    assert parse_chunk(('{"choices": [], ' + usage % 3 + "}").encode()).kind is Kind.USAGE

@@ -18,14 +18,23 @@ def judged(log: EventLog, **plan: object) -> dict[str, Finding]:
 
 
 def open_loop(
-    rate: float, latency_ms: float, slots: int, requests: int = 200, late_ms: float = 0.0, slower: float = 1.0
+    rate: float,
+    latency_ms: float,
+    slots: int,
+    requests: int = 200,
+    late_ms: float = 0.0,
+    slower: float = 1.0,
+    refill_ms: float = 0.0,
 ) -> EventLog:
-    """Requests due at a constant rate, each sent when due and a slot is free; late_ms, slower: a client that lags."""
+    """Requests due at a constant rate, each sent when due and a slot is free; late_ms, slower: a client that lags.
+
+    refill_ms: how long a slot is empty between two requests.
+    """
     free, made = [0.0] * slots, []
     for number in range(requests):
         due = number * 1000 / rate
         slot = free.index(min(free))
-        sent = max(due * slower + late_ms, free[slot])
+        sent = max(due * slower + late_ms, free[slot] + refill_ms)
         free[slot] = sent + latency_ms
         made.append(Made(sent=sent, tokens_at=[sent + latency_ms / 2, sent + latency_ms], due=due))
     return make_log(made, slots, arrival="open")
@@ -125,3 +134,8 @@ def test_whole_answers_have_no_first_token_and_are_not_told_to_stream() -> None:
     assert {"e2el", "output_tput", "request_rate"} <= seen
     assert judged(log) == {}
     assert "single-event" in judged(make_log(made))
+
+
+def test_requests_due_just_when_a_slot_is_refilled_waited_for_a_slot_too() -> None:
+    found = judged(open_loop(rate=100, latency_ms=60, slots=4, refill_ms=2.5), **OPEN)
+    assert "slot-wait" in found and "send-lag" not in found

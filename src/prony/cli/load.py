@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 TOOLS = ("prony", "vllm", "sglang", "aiperf", "guidellm", "inferencex")
 INTERRUPTED = 130
-_NOT_VALID = 4
+_NOTHING, _NOT_VALID = 3, 4
 _EPILOG = """\
 Exit codes: 0 measured, whatever the verdicts; 2 the options; 3 nothing could be measured; 4 with --strict: a verdict
 says invalid; 130 interrupted, what was measured until then is kept.
@@ -177,6 +177,8 @@ def _report(arguments: argparse.Namespace, kept: "Kept", *, interrupted: bool) -
             print_report(kept.log, kept.plan, arguments.report_as)
     if interrupted:
         return INTERRUPTED
+    if not summary.requests.completed:
+        return _NOTHING
     return _NOT_VALID if arguments.strict and _invalid(summary) else 0
 
 

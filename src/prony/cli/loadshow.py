@@ -9,11 +9,13 @@ from prony.base.units import about, counted, duration, significant
 from prony.cli.console import say, shown
 from prony.load.progress import Progress
 from prony.measure.eventlog import EventLog
+from prony.measure.statistics import QUANTILES
 from prony.measure.summary import LoadSummary, Spread
 from prony.spec.load import LoadPlan
 
 _PLAIN_EVERY_S = 5.0
 _LATENCIES = (("TTFT", "ttft_s"), ("TPOT", "tpot_s"), ("ITL", "itl_s"), ("E2EL", "e2el_s"))
+_NEEDS = {quantile.stat: quantile.needs for quantile in QUANTILES}
 _COLUMNS = ("mean", "p50", "p90", "p95", "p99", "p999")
 
 
@@ -67,6 +69,8 @@ def print_summary(summary: LoadSummary) -> None:
     for label, field in _LATENCIES:
         _print_spread(label, getattr(summary, field), duration)
     _print_spread("tok/s/user", summary.interactivity, significant)
+    if any(_mark(spread, "p999") for spread in (summary.ttft_s, summary.e2el_s) if spread):
+        say("* too few requests support this percentile (n < 10 / (1 − q))")
     say(_throughput(summary))
     say(_client(summary))
     for verdict in summary.verdicts:
@@ -76,11 +80,16 @@ def print_summary(summary: LoadSummary) -> None:
 def _print_spread(label: str, spread: Spread | None, write: Callable[[float | None], str]) -> None:
     if spread is None:
         return
-    cells = "".join(f"{write(getattr(spread, name)):>12}" for name in _COLUMNS)
+    cells = "".join(f"{write(getattr(spread, name)) + _mark(spread, name):>12}" for name in _COLUMNS)
     interval = ""
     if spread.ci95 is not None and spread.mean is not None:
         interval = f"   mean 95 %: {write(spread.ci95[0])} to {write(spread.ci95[1])}"
     say(f"{label:<16}{cells}{interval}")
+
+
+def _mark(spread: Spread, name: str) -> str:
+    """Return an asterisk for a percentile that too few values support, else nothing."""
+    return "*" if spread.n < _NEEDS.get(name, 0) else ""
 
 
 def _faults(summary: LoadSummary) -> str:

@@ -55,7 +55,9 @@ def parse_chunk(data: bytes) -> Chunk:
         raise ChunkError(f"neither choices nor usage nor error: {data[:80]!r}")
     kind, text = _kind(choices[0]) if choices else (None, "")
     finished = any(choice.get("finish_reason") is not None for choice in choices)
-    return Chunk(kind or (Kind.USAGE if usage else Kind.ROLE), usage, finished, bool(choices), text=text)
+    # A choice that says nothing yet is the role's, also of a server that states usage as it goes.
+    silent = Kind.USAGE if usage and (finished or not choices) else Kind.ROLE
+    return Chunk(kind or silent, usage, finished, bool(choices), text=text)
 
 
 def error_text(body: bytes) -> str | None:

@@ -43,6 +43,7 @@ class Conversations:
         self._under_way: dict[int, Conversation] = {}
         self._ready: list[tuple[int, int, Conversation]] = []
         self._dropped: list[Exchange] = []
+        self._freed: deque[int] = deque()  # when slots were given up: a lane may have been idle for longer
         self._origin_ns = 0
 
     def begin(self, origin_ns: int) -> None:
@@ -63,14 +64,17 @@ class Conversations:
             at, _, conversation = heapq.heappop(self._ready)
             return self._next(conversation, at)
         conversation = self._fresh.popleft()
-        at = AT_ONCE
         if self._offsets_ns is not None:
             at = self._origin_ns + self._offsets_ns.popleft()
+        else:
+            at = self._freed.popleft() if self._freed else AT_ONCE
         return self._next(conversation, at)
 
     def ended(self, exchange: Exchange) -> None:
         """See Source."""
         conversation = self._under_way.pop(exchange.index)
+        if not conversation.turns or exchange.fault is not Fault.OK:
+            self._freed.append(exchange.end)
         if not conversation.turns:
             return
         if exchange.fault is not Fault.OK:

@@ -100,7 +100,7 @@ def test_an_append_with_this_link_or_a_placeholder_is_accepted(link: str) -> Non
 
 def test_a_placeholder_is_refused_where_links_must_be_final() -> None:
     (found,) = findings(GOOD, pr=None)
-    assert found.rule == "changelog-placeholder" and "--pr NUMBER --fix" in found.fix
+    assert found.rule == "changelog-placeholder" and "canonicalize --pr NUMBER" in found.fix
     assert findings(f"{BASE}\n{entry('c', f'{LINK}123')}", pr=None) == ()
 
 

@@ -8,6 +8,7 @@ from prony.base.finding import Finding, Severity
 from prony.base.units import significant
 from prony.measure.eventlog import Fault
 from prony.measure.rules.case import Case, Rule, verdict
+from prony.spec.workload import MultiTurn
 
 FAILED_SHARE_INVALID = 0.01
 INPUT_DRIFT_WARN, INPUT_DRIFT_INVALID = 0.01, 0.05
@@ -27,9 +28,24 @@ def failed_requests(case: Case) -> Iterator[Finding]:
         "failed-requests",
         severity,
         f"{what}{': ' if failed else ''}{'; '.join(_faults(case))}",
-        "read the server's log in logs/; lower the concurrency if it ran out of memory or connections",
+        _advice(case),
         "\n".join(f"request {index}: {text}" for index, text in case.log.messages[:20]),
     )
+
+
+def _advice(case: Case) -> str:
+    """Say what to do about the commonest fault."""
+    faults, statuses = case.log.requests.fault, case.log.requests.status
+    failed = faults[faults != Fault.OK]
+    commonest = Fault(int(np.bincount(failed).argmax())) if len(failed) else Fault.OK
+    refused = commonest is Fault.HTTP_STATUS and bool(((statuses >= 400) & (statuses < 500) & (statuses != 429)).any())
+    if refused:
+        return "the server refuses these requests: check the model's name, the endpoint and what the message says"
+    if commonest is Fault.CANCELLED:
+        return "the load was ended before they were: measure again, and let it run to its end"
+    if commonest is Fault.TIMEOUT:
+        return "allow more time for a request, or lower the concurrency"
+    return "read the server's log; lower the concurrency if it ran out of memory or connections"
 
 
 def _faults(case: Case) -> Iterator[str]:
@@ -78,12 +94,15 @@ def input_length(case: Case) -> Iterator[Finding]:
     requests = case.log.requests
     done = (requests.fault == Fault.OK) & (requests.input_counted >= 0) & (requests.input_planned >= 0)
     asked, seen = int(requests.input_planned[done].sum()), int(requests.input_counted[done].sum())
+    talked = isinstance(case.load.workload, MultiTurn)
     if abs(seen - asked) > INPUT_DRIFT_WARN * asked:
         yield verdict(
             "input-length",
-            "invalid" if abs(seen - asked) > INPUT_DRIFT_INVALID * asked else "warn",
+            "invalid" if abs(seen - asked) > INPUT_DRIFT_INVALID * asked and not talked else "warn",
             f"the server counted {seen} input tokens where {asked} were planned ({seen / max(asked, 1) - 1:+.1%})",
-            f"prompt lengths came from {case.log.client.prompt_lengths}; use token ids or the server's own tokenizer,"
+            "conversations carry the template's tokens and what the model answered: compare by the counted lengths"
+            if talked
+            else f"prompt lengths came from {case.log.client.prompt_lengths}; use token ids or the server's own tokenizer,"
             " and the completions endpoint (a chat template adds tokens)",
         )
 

@@ -198,12 +198,16 @@ def _due_and_sent(case: Case) -> tuple[Ints, Ints]:
 def _found_no_slot(case: Case, due: Ints, sent: Ints) -> NDArray[np.bool_]:
     """Tell which requests were sent late and were due when all slots were taken.
 
-    Each worker has slots of its own, so with several of them they can be taken before all are.
+    Each worker has slots of its own, so with several of them they can be taken before all are. A slot that has just been
+    given up is taken by those that were due before.
     """
     starts, ends = (np.sort(column) for column in spans(case.log))
     in_flight = np.searchsorted(starts, due, "left") - np.searchsorted(ends, due, "left")
     slots = case.load.concurrency * (1.0 if case.log.client.workers == 1 else CONCURRENCY_SHARE)
-    return (sent - due > LATE_S * 1e9) & (in_flight >= slots)
+    queued = np.searchsorted(np.sort(due), due, "left") - np.searchsorted(np.sort(sent), due, "left")
+    about_full = in_flight >= min(slots - 1, CONCURRENCY_SHARE * slots)
+    taken = (in_flight >= slots) | (about_full & (in_flight + queued >= slots))
+    return np.asarray((sent - due > LATE_S * 1e9) & taken, dtype=np.bool_)
 
 
 CLIENT_RULES: tuple[Rule, ...] = (

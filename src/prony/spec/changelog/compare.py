@@ -1,6 +1,7 @@
 """What a change does to the file: entries appended, links corrected, or something that is not allowed."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -69,10 +70,21 @@ def compare(base: Document, head: Document, target: Target, links: Links) -> Cha
     faults = [item for item in (_history(base, head, links), _mixed(base, head)) if item]
     changed = [index for index, (old, new) in enumerate(_pairs(base, head)) if not old.same_as(new)]
     sound = not faults
-    faults += _link_faults(head, additions, target, links)
+    faults += _link_faults(head, additions if sound else _not_in(base, head), target, links)
     if sound:
         faults += _raw_faults(base, head, additions, len(changed))
     return Change(base, head, additions, len(changed), tuple(faults))
+
+
+def _not_in(base: Document, head: Document) -> tuple[Entry, ...]:
+    """Return the entries that the base has not, wherever they stand: links of old ones are history."""
+    told = Counter((entry.signature, entry.link) for entry in base.entries)
+    new = []
+    for entry in head.entries:
+        told[entry.signature, entry.link] -= 1
+        if told[entry.signature, entry.link] < 0:
+            new.append(entry)
+    return tuple(new)
 
 
 def _pairs(base: Document, head: Document) -> Iterator[tuple[Entry, Entry]]:
@@ -194,7 +206,7 @@ def _not_for_main(where: Where, link: str, links: Links) -> Finding:
     return fault(
         rule, where, f"the link is {what}; on main it must name a pull request",
         allowed=links.of(0).removesuffix("0") + "NUMBER",
-        fix=f"write the pull request's address at {where}: with its number, --pr NUMBER --fix does it",
+        fix=f"write the pull request's address at {where}, as 'prony changelog canonicalize --pr NUMBER' does",
     )  # fmt: skip
 
 
