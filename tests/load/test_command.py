@@ -181,3 +181,12 @@ def test_a_terminal_sees_one_line_of_progress_that_is_wiped_at_the_end(truth: Tr
     text = shown.decode()
     assert "/6 requests" in text and "in flight" in text and "TTFT p50" in text and "about" in text
     assert "\n" not in text.strip() and text.endswith("\x1b[2K")
+
+
+@pytest.mark.parametrize("option", ["--json", "--inferencex-json"])
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_sent(
+    truth: Truth, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert main(["load", "--url", truth.url, "--model", "m", *SMALL, option, str(tmp_path / "no" / "x.json")]) == 3
+    told = capsys.readouterr()
+    assert "cannot be written" in told.err and "TTFT" not in told.out

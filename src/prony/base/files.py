@@ -46,6 +46,19 @@ def make_folder(path: Path) -> None:
         raise write_fault(path, error) from None
 
 
+def check_can_write(path: Path) -> None:
+    """Refuse, before long work, a file that could not be written after it. Raises LaunchError."""
+    code = 0
+    if path.is_dir():
+        code = errno.EISDIR
+    elif not path.parent.is_dir():
+        code = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
+    elif not os.access(path.parent, os.W_OK | os.X_OK):
+        code = errno.EACCES
+    if code:
+        raise write_fault(path, OSError(code, os.strerror(code)))
+
+
 def write_atomic(path: Path, content: bytes) -> None:
     """Write content to path by rename, synced to disk. Raises LaunchError when it cannot be written whole.
 

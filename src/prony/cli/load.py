@@ -133,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(arguments: argparse.Namespace) -> int:
-    from prony.base.files import make_folder
+    from prony.base.files import check_can_write, make_folder
     from prony.cli.console import say
     from prony.cli.loadfolder import Kept, write_folder
     from prony.cli.loadplan import plan_of, target_of
@@ -142,6 +142,9 @@ def _load(arguments: argparse.Namespace) -> int:
     from prony.load.run import run_load
 
     plan = plan_of(arguments)
+    for file in (arguments.json, arguments.inferencex_json):
+        if file not in (None, "-"):
+            check_can_write(Path(file))
     if arguments.out is not None:
         make_folder(arguments.out)
     with Interrupts() as interrupts:

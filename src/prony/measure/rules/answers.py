@@ -96,13 +96,14 @@ def input_length(case: Case) -> Iterator[Finding]:
     asked, seen = int(requests.input_planned[done].sum()), int(requests.input_counted[done].sum())
     talked = isinstance(case.load.workload, MultiTurn)
     if abs(seen - asked) > INPUT_DRIFT_WARN * asked:
+        lengths = case.log.client.prompt_lengths
         yield verdict(
             "input-length",
             "invalid" if abs(seen - asked) > INPUT_DRIFT_INVALID * asked and not talked else "warn",
             f"the server counted {seen} input tokens where {asked} were planned ({seen / max(asked, 1) - 1:+.1%})",
             "conversations carry the template's tokens and what the model answered: compare by the counted lengths"
             if talked
-            else f"prompt lengths came from {case.log.client.prompt_lengths}; use token ids or the server's own tokenizer,"
+            else f"prompt lengths came from {lengths}; use token ids or the server's own tokenizer,"
             " and the completions endpoint (a chat template adds tokens)",
         )
 

@@ -198,8 +198,8 @@ def _due_and_sent(case: Case) -> tuple[Ints, Ints]:
 def _found_no_slot(case: Case, due: Ints, sent: Ints) -> NDArray[np.bool_]:
     """Tell which requests were sent late and were due when all slots were taken.
 
-    Each worker has slots of its own, so with several of them they can be taken before all are. A slot that has just been
-    given up is taken by those that were due before.
+    Each worker has slots of its own, so with several of them they can be taken before all are. A slot that was
+    given up just now is taken by those that were due before.
     """
     starts, ends = (np.sort(column) for column in spans(case.log))
     in_flight = np.searchsorted(starts, due, "left") - np.searchsorted(ends, due, "left")
