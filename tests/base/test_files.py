@@ -1,11 +1,12 @@
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from prony.base.errors import LaunchError
-from prony.base.files import make_folder, write_atomic, write_fault
+from prony.base.files import check_can_write, make_folder, write_atomic, write_fault
 
 
 def test_a_file_is_written_whole_and_leaves_no_partial_one(tmp_path: Path) -> None:
@@ -62,3 +63,28 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
     write_atomic(link, b"new")
     assert link.is_symlink() and target.read_bytes() == b"new"
     assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_pipe_stays_a_pipe_and_its_reader_gets_the_content(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    got: list[bytes] = []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    write_atomic(pipe, b"numbers")
+    reader.join(10)
+    assert got == [b"numbers"] and pipe.is_fifo()
+
+
+def test_a_device_that_is_full_is_told() -> None:
+    with pytest.raises(LaunchError, match="/dev/full: cannot be written: No space left"):
+        write_atomic(Path("/dev/full"), b"x" * 10_000)
+    assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize(("name", "word"), [("no/x.json", "folder is missing"), ("", "that is a folder")])
+def test_what_cannot_be_written_is_told_before_the_work(tmp_path: Path, name: str, word: str) -> None:
+    check_can_write(tmp_path / "x.json")
+    with pytest.raises(LaunchError) as error:
+        check_can_write(tmp_path / name)
+    assert word in error.value.fix

@@ -10,6 +10,8 @@ import pytest
 
 from prony.base.errors import LaunchError
 from prony.load import http
+from prony.load.probe import only_model
+from prony.load.request import Target
 from prony.measure.eventlog import NEVER, EventLog, Fault, Kind
 from tests.load.conftest import Answer, FaultyServer, free_port
 from tests.load.load import faults, load
@@ -60,6 +62,8 @@ def first_message(log: EventLog) -> str:
         (only(stream(b"data: 17\n\n", DONE)), Fault.GARBAGE, "JSON object"),
         (only(b"SSH-2.0-OpenSSH_9.2\r\n"), Fault.GARBAGE, "not an HTTP"),
         (only(OK_HEAD + b"zz\r\n"), Fault.GARBAGE, "not a number"),
+        (only(OK_HEAD + b"-ff\r\n" + TOKEN), Fault.GARBAGE, "not a number"),
+        (only(OK_HEAD + chunk(TOKEN) + b"-4\r\n" + TOKEN), Fault.GARBAGE, "not a number"),
         (only(OK_HEAD + b"3\r\nabcdef\r\n"), Fault.GARBAGE, "longer than its size"),
         (then_close(OK_HEAD + chunk(TOKEN)), Fault.CLOSED_EARLY, "closed by the server after"),
         (then_close(CLOSE_HEAD + TOKEN + b'data: {"cho'), Fault.CLOSED_EARLY, "without a finish"),
@@ -142,6 +146,35 @@ def test_a_reset_in_mid_stream_is_closed_early(serve: Serve) -> None:
     assert "reset" in first_message(log)
 
 
+def test_a_reset_before_any_answer_is_no_fault_of_the_connection(serve: Serve) -> None:
+    def reset(connection: socket.socket, ordinal: int) -> None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+
+    log = load(serve(reset).url, warmups=0)
+    assert faults(log) == [Fault.CLOSED_EARLY]
+    assert "reset by the server before any answer" in first_message(log)
+
+
+def test_a_lane_that_waits_since_the_warm_up_is_not_used_twice(serve: Serve) -> None:
+    def busy_at_first(connection: socket.socket, ordinal: int) -> None:
+        if ordinal < 2:
+            connection.sendall(b"HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n")
+            return
+        time.sleep(0.1)
+        connection.sendall(stream(TOKEN, LAST, DONE))
+
+    log = load(serve(busy_at_first).url, concurrency=2, warmups=3, requests=40, request_timeout_s=5)
+    assert faults(log) == [Fault.OK] * 40
+
+
+def test_a_count_that_no_answer_has_is_no_count(serve: Serve) -> None:
+    usage = b'data: {"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d}}\n\n' % (2**62 - 1, 2**62 - 1)
+    log = load(serve(only(stream(TOKEN, LAST, usage, DONE))).url, requests=3)
+    assert faults(log) == [Fault.OK] * 3
+    assert log.requests.output_counted.tolist() == log.requests.input_counted.tolist() == [-1] * 3
+
+
 def test_a_server_that_dies_in_mid_run_leaves_a_complete_log(serve: Serve) -> None:
     holder: list[FaultyServer] = []
 
@@ -205,3 +238,11 @@ def test_tool_calls_are_tokens(serve: Serve) -> None:
     log = load(serve(only(stream(call, DONE))).url, endpoint="chat")
     assert log.events.kind.tolist() == [Kind.TOOL, Kind.DONE]
     assert faults(log) == [Fault.OK]
+
+
+@pytest.mark.parametrize("listed", [5, {"id": "m"}, [5], None])
+def test_a_list_of_models_that_is_none_is_told(serve: Serve, listed: object) -> None:
+    body = json.dumps({"data": listed}).encode()
+    server = serve(only(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)))
+    with pytest.raises(LaunchError, match="names no model"):
+        only_model(Target(url=server.url, model=""))

@@ -64,11 +64,21 @@ def test_the_api_key_comes_from_the_named_variable(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://host:1", "host:1", "http://h:1/?q", "http://h h:1", "http://", "http://h:99999", "http://h:0"]
+    "url",
+    [
+        *("ftp://host:1", "host:1", "http://h:1/?q", "http://h h:1", "http://", "http://h:99999", "http://h:0"),
+        *("http://a..b:1", f"http://{'a' * 70}:1", "http://h:1/\u00e9"),
+    ],
 )
 def test_a_url_that_cannot_be_loaded_is_told(url: str) -> None:
     with pytest.raises(LaunchError, match="not an address"):
         prepare(Target(url=url, model="m"), PLAN)
+
+
+def test_a_password_in_a_url_is_refused_and_not_repeated() -> None:
+    with pytest.raises(LaunchError, match="user or password") as error:
+        prepare(Target(url="http://u:secret@h:1", model="m"), PLAN)
+    assert "secret" not in str(error.value)
 
 
 def vllm_tokenizer(connection: socket.socket, ordinal: int, request: bytes) -> None:

@@ -140,8 +140,10 @@ def test_filters_drop_and_change_nothing() -> None:
     assert fleet.left_out == ("k1: no such runner or node",)
     nodes = expand(keys, both, Wanted(nodes=("h200-x_*",)))
     assert [(p.concurrency, p.runner) for p in nodes.points][:2] == [(1, "h200-x_0"), (1, "h200-x_1")]
-    with pytest.raises(PlanError, match="no such runner or node"):
+    with pytest.raises(ConfigError, match=r"'b200\*' matches no node of"):
         expand(keys, both, Wanted(nodes=("b200*",)))
+    with pytest.raises(ConfigError, match="'nope' matches no runner of"):
+        expand(keys, both, Wanted(runners=("nope",)))
 
 
 def long_prompts(evals: EvalMode) -> Matrix:

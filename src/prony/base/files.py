@@ -68,6 +68,9 @@ def write_atomic(path: Path, content: bytes) -> None:
         raise write_fault(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
     if path.is_symlink():
         path = path.resolve()
+    if path.exists() and not path.is_file():
+        _write_through(path, content)
+        return
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
@@ -83,6 +86,15 @@ def write_atomic(path: Path, content: bytes) -> None:
         if isinstance(error, OSError):
             raise write_fault(path, error) from None
         raise
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    """Write to a pipe or a device, which stay what they are."""
+    try:
+        with path.open("wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise write_fault(path, error) from None
 
 
 @contextlib.contextmanager

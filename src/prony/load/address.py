@@ -29,9 +29,16 @@ def split_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         valid = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
-        valid = valid and url.isprintable() and " " not in url and not (parts.query or parts.fragment)
+        valid = valid and url.isprintable() and url.isascii() and " " not in url and not (parts.query or parts.fragment)
+        (parts.hostname or "").encode("idna")
     except ValueError:
         valid = False
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise LaunchError(
+            "the address of the server names a user or password, which would be printed and kept",
+            allowed="http://HOST:PORT",
+            fix="take it out; an API key comes with --api-key-env NAME",
+        )
     if not valid:
         raise LaunchError(
             f"{url!r}: not an address that can be loaded",

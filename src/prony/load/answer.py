@@ -144,6 +144,8 @@ class Answer:
             begin = line_end + 2
             if line_end < 0 or not data.startswith(before, begin):
                 break
+            if not data[position:line_end].isalnum():
+                break
             try:
                 size = int(data[position:line_end], 16)
             except ValueError:
@@ -256,11 +258,13 @@ def _head_end(data: bytes, position: int) -> int:
 def _chunk_end(data: bytes, position: int) -> int:
     """Return where the chunk that begins at a position ends, or the end of the read."""
     line_end = data.find(b"\r\n", position, position + _SIZE_DIGITS)
+    word = data[position:line_end] if line_end > position else b""
+    if not word.isalnum() or word == b"0":  # a sign is no size
+        return len(data)
     try:
-        end = line_end + 4 + int(data[position:line_end], 16)
+        return min(line_end + 4 + int(word, 16), len(data))
     except ValueError:
         return len(data)
-    return min(end, len(data)) if line_end > position and data[position:line_end] != b"0" else len(data)
 
 
 def _is_chunk(data: bytes) -> bool:

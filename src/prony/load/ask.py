@@ -10,6 +10,8 @@ from prony.load.address import port_of, split_url
 from prony.load.auth import auth_headers
 from prony.load.request import Target
 
+_MOST_BYTES = 64 << 20
+
 
 def connection_to(target: Target, timeout_s: float) -> http.client.HTTPConnection:
     """Return a connection to a target, not yet open. Raises LaunchError when the URL is none."""
@@ -32,7 +34,7 @@ def ask(
     try:
         connection.request(method, prefix + path, None if body is None else orjson.dumps(body), headers)
         response = connection.getresponse()
-        content = response.read()
+        content = response.read(_MOST_BYTES)
     except (OSError, http.client.HTTPException) as error:
         raise LaunchError(
             f"{target.url}: cannot be asked: {error.strerror or error if isinstance(error, OSError) else error}",

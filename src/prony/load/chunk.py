@@ -7,6 +7,8 @@ import orjson
 from prony.measure.eventlog import Kind
 
 _DONE = b"[DONE]"
+_MOST_TOKENS = 1 << 31
+"""No answer has as many: a count from here on is no count."""
 
 
 class ChunkError(Exception):
@@ -96,4 +98,4 @@ def _usage(value: Any) -> Usage | None:
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and 0 <= value < 1 << 62 else -1
+    return value if isinstance(value, int) and 0 <= value < _MOST_TOKENS else -1

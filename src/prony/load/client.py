@@ -53,7 +53,7 @@ class Client:
         self._unanswered = 0
         self._pumping = False
         self._wake_ns = NEVER
-        self._held = 0
+        self._held = self._phase = 0
         wire.clock.before_step = self._flush
 
     def open(self) -> None:
@@ -141,6 +141,7 @@ class Client:
             lane.free_at = self.origin_ns + number * self._start_gap_ns
         self._idle = deque(self.lanes)
         self._wake_ns = NEVER
+        self._held, self._phase = 0, self._phase + 1
         self._pump()
 
     def _pump(self) -> None:
@@ -198,8 +199,11 @@ class Client:
         """Leave the server alone for as long as it asked."""
         lane.free_at += int(seconds * 1e9)
         self._held += 1
+        phase = self._phase
 
         def release() -> None:
+            if phase != self._phase:
+                return  # held since the warm-up: the lane is in use again
             self._held -= 1
             self._idle.append(lane)
             self._pump()

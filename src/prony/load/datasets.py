@@ -168,8 +168,8 @@ def _output_tokens(body: Mapping[str, Any], place: str) -> int | None:
         tokens = body.get(name)
         if tokens is None:
             continue
-        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 1:
-            raise _fault(place, f"'{name}' is no whole number from 1: {tokens!r}", _LOG)
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or not 1 <= tokens < 1 << 31:
+            raise _fault(place, f"'{name}' is no whole number from 1 to {(1 << 31) - 1}: {tokens!r}", _LOG)
         exactly = body.get("ignore_eos") is True or body.get("min_tokens") == tokens
         return tokens if exactly else None
     return None

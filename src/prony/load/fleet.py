@@ -112,13 +112,15 @@ class _Fleet:
         started_unix_s = time.time()
         self._origin_ns = monotonic_ns() + _START_DELAY_NS
         for child in self._children:
-            child.control.sendall(_INSTANT.pack(self._origin_ns))
+            with contextlib.suppress(OSError):
+                child.control.sendall(_INSTANT.pack(self._origin_ns))
         measuring = Progress(phase="measuring", requests_total=total)
         self._await(measuring)
         watcher.end()
         self._reporter.put(self._board.total(measuring.model_copy(update={"phase": "finishing"}), self._origin_ns))
         for child in self._children:
-            child.control.sendall(b".")
+            with contextlib.suppress(OSError):  # one that is gone is told with its result
+                child.control.sendall(b".")
         parts = [self._result(child) for child in self._children]
         log = assemble(parts, self._load.setting(self._origin_ns, started_unix_s), watcher)
         return Recording(log, self._origin_ns, self._stopping)

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as something that the loop reads, so that they never strike in the middle of its work."""
+"""SIGINT, SIGTERM and SIGHUP as something that the loop reads, so that they never strike in the middle of its work."""
 
 import contextlib
 import os
@@ -6,11 +6,11 @@ import signal
 from types import FrameType
 from typing import Any, Self
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """While it is entered, both signals only make `fd` readable and `asked` true. In the main thread only."""
+    """While it is entered, these signals only make `fd` readable and `asked` true. In the main thread only."""
 
     def __init__(self) -> None:
         self.fd, self._write = os.pipe()

@@ -330,7 +330,7 @@ class Lane:
         elif not exchange.answer.reads and self._used and not exchange.resent:
             exchange.resent = True  # an idle connection that the server had given up: not the request's fault
             self._reopen()
-        elif exchange.answer.reads or error is None:
+        elif exchange.answer.reads or error is None or exchange.sent != NEVER:
             exchange.closed = True
             how = "reset" if error is not None else "closed"
             what = f"after {response.size} bytes of the answer" if exchange.answer.reads else "before any answer"

@@ -9,7 +9,8 @@ def only_model(target: Target) -> str:
     """Return the name of the one model that a server offers. Raises LaunchError when there is not exactly one."""
     status, told = ask(target, "GET", "/v1/models")
     models = told.get("data") if isinstance(told, dict) else None
-    names = [str(model["id"]) for model in models or () if isinstance(model, dict) and "id" in model]
+    listed = models if isinstance(models, list) else []
+    names = [str(model["id"]) for model in listed if isinstance(model, dict) and "id" in model]
     if status == 200 and len(names) == 1:
         return names[0]
     what = f"{target.url}: offers {len(names)} models" if names else f"{target.url}/v1/models: names no model"

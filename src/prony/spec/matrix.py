@@ -82,6 +82,7 @@ def expand(
     unlisted: `note` expands keys whose runner no label lists (to look at, not to run) and says so.
     Raises ConfigError for an unknown runner label and what cannot fit, PlanError when nothing is left.
     """
+    _check_filters(keys, runners, wanted)
     points: list[Point] = []
     left_out: list[str] = []
     notes: list[str] = []
@@ -122,6 +123,21 @@ def _doubles(item: MasterKey, found: Sequence[Point]) -> Iterator[str]:
     for point, count in Counter(found).items():
         if count > 1:
             yield f"{point.label} ({point.topology.label}) stands {count} times in {item.where}; kept once"
+
+
+def _check_filters(keys: Sequence[MasterKey], runners: Runners, wanted: Wanted) -> None:
+    """Refuse a pattern that no runner label (those of the keys too, listed or not) and no node has."""
+    labels = {label.name for label in runners.labels} | {item.entry.runner for item in keys}
+    nodes = {node for label in runners.labels for node in label.nodes}
+    for what, patterns, names in (("runner", wanted.runners, labels), ("node", wanted.nodes, nodes)):
+        for pattern in patterns or ():
+            if not any(fnmatchcase(name, pattern) for name in names):
+                near = difflib.get_close_matches(pattern, sorted(names), n=3) or sorted(names)
+                raise ConfigError(
+                    f"'{pattern}' matches no {what} of {runners.file}",
+                    allowed=", ".join(near),
+                    fix=f"name a {what} that is there, or drop the filter",
+                )
 
 
 def _nodes(label: RunnerLabel, wanted: Wanted) -> list[str]:
