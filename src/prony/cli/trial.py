@@ -30,8 +30,9 @@ def add_parser(nouns: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "or another key: launches alternate, differences are given per pair with a 95 % interval. Nothing is official "
         "and nothing goes into the store.",
         epilog="examples:\n"
-        "  prony try sim --config examples/sim/master.yaml --at conc=4 --conc 1 2 4\n"
-        "  prony try sim --config examples/sim/master.yaml --at conc=4 --set roles.agg.args.itl-ms=3 --against sim",
+        "  prony try sim-tiny --config examples/sim/master.yaml --at conc=4 --conc 1 2 4\n"
+        "  prony try sim-tiny --config examples/sim/master.yaml --at conc=4 --set roles.agg.args.itl-ms=3 \\\n"
+        "    --against sim-tiny",
     )
     parser.add_argument("key", metavar="KEY", help="config key")
     parser.add_argument("--config", nargs="+", type=Path, metavar="FILE", help="default: ./master.yaml")
